@@ -1,0 +1,1 @@
+"""Pure functions on bytes: parse, place, apply, merge, explain. No files, no git, no clock."""
