@@ -1,0 +1,121 @@
+"""RFC 2047 words and RFC 5322 names and dates, as far as a patch header needs them."""
+
+from __future__ import annotations
+
+import re
+
+_WORD = re.compile(r"=\?([\w!#$%&'*+.^`{|}~-]+)\?([bBqQ])\?([^?\s]*)\?=")
+_BETWEEN = re.compile(r"(=\?[^?\s]+\?[bBqQ]\?[^?\s]*\?=)\s+(?==\?[^?\s]+\?[bBqQ]\?[^?\s]*\?=)")
+_SPECIAL = re.compile(r'[()<>\[\]:;@\\,."]')
+_ADDRESS = re.compile(r"(?P<name>.*?)\s*<(?P<mail>[^<>]*)>\s*")
+
+
+def decode_words(text: str) -> str:
+    """`text` with every encoded word decoded; one that cannot be decoded stays as it is."""
+    if "=?" not in text:
+        return text
+    return _WORD.sub(_decoded, _BETWEEN.sub(r"\1", text))
+
+
+def has_encoded_word(text: str) -> bool:
+    """Whether a mail reader would decode some part of `text`."""
+    return _WORD.search(text) is not None
+
+
+def encode_text(text: str) -> str:
+    """`text` as one run of encoded words; only for text that would else be read as encoded."""
+    words = []
+    part = ""
+    for char in text:
+        piece = _quoted(char)
+        if len(part) + len(piece) > 50:
+            words.append(part)
+            part = ""
+        part += piece
+    words.append(part)
+    return " ".join(f"=?UTF-8?q?{word}?=" for word in words)
+
+
+def unquote_author(value: str) -> str:
+    """`"Name, X" <a@b>` and `=?UTF-8?q?…?= <a@b>` as `Name, X <a@b>`."""
+    found = _ADDRESS.fullmatch(value.strip())
+    if not found:
+        return decode_words(value.strip())
+    name = found["name"]
+    if len(name) > 1 and name.startswith('"') and name.endswith('"'):
+        name = re.sub(r"\\(.)", r"\1", name[1:-1])
+    return f"{decode_words(name)} <{found['mail'].strip()}>".strip()
+
+
+def quote_author(author: str) -> str:
+    """The value of a From: line that reads back as `author`."""
+    found = _ADDRESS.fullmatch(author)
+    if not found:
+        return author
+    name, mail = found["name"], found["mail"]
+    if has_encoded_word(name):
+        name = encode_text(name)
+    elif _SPECIAL.search(name.replace(".", "")):
+        name = '"' + re.sub(r'(["\\])', r"\\\1", name) + '"'
+    return f"{name} <{mail}>".strip()
+
+
+def git_date(value: str) -> str | None:
+    """A Date: field as git takes it, `SECONDS +ZONE`; None where it is no date with a zone."""
+    from datetime import datetime, timezone
+    from email.utils import parsedate_tz
+
+    try:
+        parts = parsedate_tz(value)
+    except (ValueError, IndexError, TypeError, OverflowError):
+        return None
+    if parts is None or parts[9] is None or not 1970 <= parts[0] <= 2099:
+        return None
+    offset = parts[9]
+    if abs(offset) > 14 * 3600:
+        return None
+    try:
+        when = datetime(*parts[:6], tzinfo=timezone.utc)  # ValueError: there is no such day
+        seconds = int(when.timestamp()) - offset
+    except (ValueError, OverflowError):
+        return None
+    if seconds < 0:
+        return None
+    sign = "-" if offset < 0 else "+"
+    minutes = abs(offset) // 60
+    return f"{seconds} {sign}{minutes // 60:02d}{minutes % 60:02d}"
+
+
+def mail_date(seconds: int, minutes: int = 0) -> str:
+    """A Date: field for a moment (seconds since 1970, UTC) in a zone `minutes` east of UTC."""
+    from datetime import datetime, timedelta, timezone
+    from email.utils import format_datetime
+
+    zone = timezone(timedelta(minutes=minutes))
+    return format_datetime(datetime.fromtimestamp(seconds, zone))
+
+
+def _decoded(word: re.Match[str]) -> str:
+    import base64
+    import binascii
+
+    charset, kind, body = word[1], word[2].lower(), word[3]
+    try:
+        raw = body.encode("ascii")
+        if kind == "b":
+            data = base64.b64decode(raw + b"=" * (-len(raw) % 4), validate=True)
+        else:
+            data = binascii.a2b_qp(raw, header=True)
+        text = data.decode(charset.split("*")[0])
+    except (UnicodeError, LookupError, ValueError):
+        return word[0]
+    # A decoded line end or NUL would make new header lines out of a name.
+    return re.sub(r"[\0\r\n]+", " ", text)
+
+
+def _quoted(char: str) -> str:
+    if char == " ":
+        return "_"
+    if char.isascii() and (char.isalnum() or char in "!*+-/"):
+        return char
+    return "".join(f"={byte:02X}" for byte in char.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,281 @@
+"""pins.toml: upstreams, pins and stacks, read and checked.
+
+    [upstreams.vllm]                 kind, and git, pypi, package, root where they are known
+    [pins."v0.30.0"]                 upstream, and commit or commit-prefix
+    [pins."v0.30.0".files]           file name = "sha256:<64 hex digits>"
+    [stacks.default]                 guards = [names]
+
+An unknown key is refused: a misspelt one would otherwise be a promise that nobody keeps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from patchkit.engine.paths import unsafe
+from patchkit.errors import Finding, Refused, Where
+from patchkit.series.toml_lines import line_of, read_toml
+
+MAX_BYTES = 1 << 20
+MAX_TABLES = 2000
+FILE = "pins.toml"
+DEFAULT = "default"
+"""The stack that holds the patches without a guard; it needs no table."""
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_+-]|\.(?!\.)){0,99}")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_PREFIX = re.compile(r"[0-9a-f]{7,39}")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_PYPI = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
+_PACKAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,199}")
+_GUARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_SCHEME = re.compile(r"(?:https?|ssh|git|file)://[^\s]+|[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^\s:]+")
+
+_EMPTY: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """A project that is patched.
+
+    kind: which module of `upstreams/` knows it. git: address of its repository. pypi: its name on
+    the package index. package: its import name. root: folder of the tree that holds the package,
+    "" for the top.
+    """
+
+    name: str
+    kind: str
+    git: str = ""
+    pypi: str = ""
+    package: str = ""
+    root: str = ""
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A release fixed to a commit id (or, incomplete, to a prefix of one) and to file digests.
+
+    files: name of a sdist or wheel -> its sha256, 64 hex digits.
+    """
+
+    name: str
+    upstream: str
+    commit: str = ""
+    commit_prefix: str = ""
+    files: Mapping[str, str] = field(default=_EMPTY)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the whole commit id is known (else pin-incomplete)."""
+        return bool(self.commit)
+
+    def is_of(self, commit: str) -> bool:
+        """Whether `commit` (7 to 40 hex digits) may be this pin's, as far as both are known."""
+        own = self.commit or self.commit_prefix
+        return bool(own) and (own.startswith(commit) or commit.startswith(own))
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A named set of guards. `default` has none."""
+
+    name: str
+    guards: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pins:
+    """A whole pins.toml. `stacks` always holds `default`, whether or not the file does."""
+
+    upstreams: Mapping[str, Upstream]
+    pins: Mapping[str, Pin]
+    stacks: Mapping[str, Stack]
+
+    def pin(self, name: str) -> Pin:
+        """The pin `name`; raises Refused(bad-pins) with the nearest name where there is none."""
+        if name in self.pins:
+            return self.pins[name]
+        raise Refused(_absent("pin", name, self.pins, "patchkit list"))
+
+    def stack(self, name: str) -> Stack:
+        """The stack `name`; raises Refused(bad-pins) with the nearest name where there is none."""
+        if name in self.stacks:
+            return self.stacks[name]
+        raise Refused(_absent("stack", name, self.stacks, "patchkit list"))
+
+    def upstream_of(self, pin: Pin) -> Upstream:
+        """The upstream of a pin of this file."""
+        return self.upstreams[pin.upstream]
+
+
+def load_pins(data: bytes, name: str = FILE) -> Pins:
+    """Read pins.toml. Raises Refused(bad-pins) with the line, for every fault at once."""
+    if len(data) > MAX_BYTES:
+        fault = Finding("bad-pins", f"{name} is larger than {MAX_BYTES} bytes", Where(file=name))
+        raise Refused(fault)
+    reader = _Reader(name, data, read_toml(data, name))
+    pins = reader.all()
+    if reader.findings:
+        raise Refused(*reader.findings)
+    return pins
+
+
+class _Reader:
+    """Reads the tables; collects what is wrong instead of stopping at the first fault."""
+
+    def __init__(self, name: str, data: bytes, root: dict[str, Any]) -> None:
+        self.name = name
+        self.data = data
+        self.root = root
+        self.findings: list[Finding] = []
+
+    def all(self) -> Pins:
+        self.known((), self.root, ("upstreams", "pins", "stacks"))
+        upstreams = {n: self.upstream(n, t) for n, t in self.tables("upstreams")}
+        pins = {n: self.pin(n, t, upstreams) for n, t in self.tables("pins")}
+        stacks = {DEFAULT: Stack(DEFAULT)}
+        stacks.update((n, self.stack(n, t)) for n, t in self.tables("stacks"))
+        return Pins(upstreams, pins, dict(sorted(stacks.items())))
+
+    def upstream(self, name: str, table: dict[str, Any]) -> Upstream:
+        at = ("upstreams", name)
+        self.known(at, table, ("kind", "git", "pypi", "package", "root"))
+        kind = self.text(at, table, "kind", _NAME.fullmatch, "the name of a kind", needed=True)
+        git = self.text(at, table, "git", _git_address, "a git address (https://, ssh://, file://)")
+        pypi = self.text(at, table, "pypi", _PYPI.fullmatch, "a project name on the package index")
+        package = self.text(at, table, "package", _PACKAGE.fullmatch, "an import name")
+        root = self.text(at, table, "root", _folder, "a folder of the tree")
+        return Upstream(name, kind, git, pypi, package, "" if root == "." else root.rstrip("/"))
+
+    def pin(self, name: str, table: dict[str, Any], upstreams: Mapping[str, Upstream]) -> Pin:
+        at = ("pins", name)
+        self.known(at, table, ("upstream", "commit", "commit-prefix", "files"))
+        upstream = self.text(at, table, "upstream", None, "the name of an upstream", needed=True)
+        if upstream and upstream not in upstreams:
+            self.fault((*at, "upstream"), f"no upstream {upstream!r}", _near(upstream, upstreams))
+        commit = self.text(at, table, "commit", _COMMIT.fullmatch, "40 hex digits, lower case")
+        prefix = self.text(
+            at, table, "commit-prefix", _PREFIX.fullmatch, "7 to 39 hex digits, lower case"
+        )
+        if commit and prefix:
+            self.fault((*at, "commit-prefix"), "commit is known: commit-prefix says nothing more")
+        files: dict[str, str] = {}
+        for file in self.table((*at, "files"), table.get("files", {})):
+            digest = self.text(
+                (*at, "files"), table["files"], file, _DIGEST.fullmatch, '"sha256:" and 64 digits'
+            )
+            if not _FILE.fullmatch(file):
+                self.fault((*at, "files", file), f"{file!r} is not the plain name of a file")
+            files[file] = digest[len("sha256:") :]
+        return Pin(name, upstream, commit, prefix, MappingProxyType(files))
+
+    def stack(self, name: str, table: dict[str, Any]) -> Stack:
+        at = ("stacks", name)
+        self.known(at, table, ("guards",))
+        guards = table.get("guards", [])
+        if not isinstance(guards, list) or not all(
+            isinstance(g, str) and _GUARD.fullmatch(g) for g in guards
+        ):
+            self.fault((*at, "guards"), "guards must be a list of guard names")
+            return Stack(name)
+        if len(set(guards)) != len(guards):
+            self.fault((*at, "guards"), "a guard is named twice")
+        if name == DEFAULT and guards:
+            self.fault((*at, "guards"), "the stack default is the patches without a guard")
+        return Stack(name, tuple(guards))
+
+    def tables(self, kind: str) -> list[tuple[str, dict[str, Any]]]:
+        """The tables [kind.NAME] in file order, those with an unusable name left out."""
+        found = self.table((kind,), self.root.get(kind, {}))
+        if len(found) > MAX_TABLES:
+            self.fault((kind,), f"more than {MAX_TABLES} tables")
+            return []
+        out = []
+        for name, table in found.items():
+            if not _NAME.fullmatch(name) or name.endswith((".", ".lock")):
+                self.fault((kind, name), f"{name!r} cannot be a name (letters, digits, . _ + -)")
+            else:
+                out.append((name, self.table((kind, name), table)))
+        return out
+
+    def table(self, at: tuple[str, ...], value: Any) -> dict[str, Any]:
+        if isinstance(value, dict):
+            return value
+        self.fault(at, f"{'.'.join(at)} must be a table")
+        return {}
+
+    def known(self, at: tuple[str, ...], table: dict[str, Any], keys: tuple[str, ...]) -> None:
+        for key in table:
+            if key not in keys:
+                where = f"[{'.'.join(at)}]" if at else "the file"
+                self.fault((*at, key), f"{where} has an unknown key {key!r}", _near(key, keys))
+
+    def text(
+        self,
+        at: tuple[str, ...],
+        table: dict[str, Any],
+        key: str,
+        good: Callable[[str], object] | None,
+        what: str,
+        needed: bool = False,
+    ) -> str:
+        value = table.get(key)
+        if value is None and not needed:
+            return ""
+        if not isinstance(value, str) or (good is not None and not good(value)):
+            found = "nothing" if value is None else repr(value)[:120]
+            message = f"[{'.'.join(at)}] {key} must be {what}"
+            self.fault((*at, key) if key in table else at, message, found=found)
+            return ""
+        return value
+
+    def fault(self, at: tuple[str, ...], message: str, hint: str = "", found: str = "") -> None:
+        line = line_of(self.data, at)
+        self.findings.append(
+            Finding(
+                "bad-pins",
+                f"{self.name} line {line}: {message}" if line else f"{self.name}: {message}",
+                Where(file=self.name, line=line),
+                found=found,
+                next=hint,
+            )
+        )
+
+
+def _git_address(text: str) -> bool:
+    """Addresses that git cannot take for an option, a local command or a remote helper.
+
+    `ext::sh -c …` and `--upload-pack=…` are known ways from an address to a command.
+    """
+    if text.startswith(("/", "./", "../")):
+        return not any(c in text for c in "\n\r\0") and "::" not in text
+    return bool(_SCHEME.fullmatch(text)) and "::" not in text and "://-" not in text
+
+
+def _folder(text: str) -> bool:
+    return text in ("", ".") or unsafe(text.rstrip("/")) is None
+
+
+def _near(name: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, list(known), 1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"known: {', '.join(sorted(known)[:20])}" if known else "none is defined"
+
+
+def _absent(kind: str, name: str, known: Mapping[str, Any], command: str) -> Finding:
+    return Finding(
+        "bad-pins",
+        f"{FILE} has no {kind} {name!r}; {_near(name, known)}",
+        Where(file=FILE),
+        expected=f"a [{kind}s.…] table",
+        found=name,
+        next=command,
+    )

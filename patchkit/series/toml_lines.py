@@ -1,0 +1,83 @@
+"""TOML, and the line a key stands in: tomllib gives values without places."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from patchkit.errors import Finding, Refused, Where
+
+_PLACE = re.compile(r" \(at line (\d+), column \d+\)$")
+_HEADER = re.compile(r"\s*\[\[?(.+?)\]\]?\s*(?:#.*)?$")
+_PART = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*""")
+
+
+def read_toml(data: bytes, name: str) -> dict[str, Any]:
+    """The document's root table. Raises Refused(bad-pins) with the line."""
+    import tomllib
+
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise _bad(name, line, "not UTF-8") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = _PLACE.search(str(error))
+        reason = _PLACE.sub("", str(error))
+        raise _bad(name, int(place[1]) if place else text.count("\n") + 1, reason) from None
+    except (RecursionError, ValueError) as error:
+        # Nesting without end, or an integer of ten thousand digits: neither belongs here.
+        raise _bad(name, None, f"cannot be read ({type(error).__name__})") from None
+
+
+def line_of(data: bytes, key: tuple[str, ...]) -> int | None:
+    """1-based line of the dotted `key` or of the nearest table above it; None where not found.
+
+    A look at the text, for messages only: tables and keys that span lines may be missed.
+    """
+    table: tuple[str, ...] = ()
+    best: tuple[int, int | None] = (0, None)
+    for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
+        header = _HEADER.match(line)
+        if header:
+            parts = _parts(header[1], end=True)
+            if parts is None:
+                continue
+            table = found = parts
+        else:
+            inner = _parts(line, end=False)
+            if not inner:
+                continue
+            found = (*table, *inner)
+        # [a.b.c] also makes a.b, so a longer header that begins with the key counts.
+        common = 0
+        while common < min(len(found), len(key)) and found[common] == key[common]:
+            common += 1
+        if common > best[0] and (common == len(found) or common == len(key)):
+            best = (common, number)
+    return best[1]
+
+
+def _parts(text: str, *, end: bool) -> tuple[str, ...] | None:
+    """The dotted key at the start of `text`, up to its end or to the = sign."""
+    parts: list[str] = []
+    at = 0
+    while True:
+        part = _PART.match(text, at)
+        if part is None:
+            return None
+        parts.append(next(p for p in part.groups() if p is not None))
+        at = part.end()
+        if text[at : at + 1] != ".":
+            break
+        at += 1
+    if end:
+        return tuple(parts) if at == len(text) else None
+    return tuple(parts) if text[at : at + 1] == "=" else None
+
+
+def _bad(name: str, line: int | None, reason: str) -> Refused:
+    place = f"{name} line {line}" if line else name
+    return Refused(Finding("bad-pins", f"{place}: {reason}", Where(file=name, line=line)))
