@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from patchkit.engine.paths import unsafe
@@ -35,8 +34,6 @@ _PACKAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,199}")
 _GUARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _SCHEME = re.compile(r"(?:https?|ssh|git|file)://[^\s]+|[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^\s:]+")
-
-_EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,7 @@ class Pin:
     upstream: str
     commit: str = ""
     commit_prefix: str = ""
-    files: Mapping[str, str] = field(default=_EMPTY)
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -172,7 +169,7 @@ class _Reader:
             if not _FILE.fullmatch(file):
                 self.fault((*at, "files", file), f"{file!r} is not the plain name of a file")
             files[file] = digest[len("sha256:") :]
-        return Pin(name, upstream, commit, prefix, MappingProxyType(files))
+        return Pin(name, upstream, commit, prefix, files)
 
     def stack(self, name: str, table: dict[str, Any]) -> Stack:
         at = ("stacks", name)
@@ -264,9 +261,9 @@ def _folder(text: str) -> bool:
 def _near(name: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:
     import difflib
 
-    close = difflib.get_close_matches(name, list(known), 1)
+    close = difflib.get_close_matches(name, list(known), 3)
     if close:
-        return f"did you mean {close[0]!r}?"
+        return f"did you mean {' or '.join(map(repr, sorted(close)))}?"
     return f"known: {', '.join(sorted(known)[:20])}" if known else "none is defined"
 
 

@@ -81,3 +81,19 @@ def _parts(text: str, *, end: bool) -> tuple[str, ...] | None:
 def _bad(name: str, line: int | None, reason: str) -> Refused:
     place = f"{name} line {line}" if line else name
     return Refused(Finding("bad-pins", f"{place}: {reason}", Where(file=name, line=line)))
+
+
+def table_spans(lines: list[str]) -> list[tuple[tuple[str, ...], int]]:
+    """Each [table] and the index behind its last line that is neither blank nor a comment.
+
+    Comments above the next header thus belong to that header. A look at the text, like `line_of`.
+    """
+    spans: list[tuple[tuple[str, ...], int]] = []
+    for number, line in enumerate(lines):
+        header = _HEADER.match(line)
+        key = _parts(header[1], end=True) if header else None
+        if key is not None:
+            spans.append((key, number + 1))
+        elif spans and line.strip() and not line.lstrip().startswith("#"):
+            spans[-1] = (spans[-1][0], number + 1)
+    return spans
