@@ -1,0 +1,97 @@
+"""The user's cache folder: where it is, what it holds, and how it is emptied.
+
+store-1.git/   the objects     results/    results by key
+downloads/     verified archives           in-use, *.lock
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+
+from patchkit.errors import EnvironmentFault, Finding
+from patchkit.files.growing import remove_folder
+from patchkit.files.shared import nobody_uses
+
+VARIABLE = "PATCHKIT_CACHE"
+STORE = "store-1.git"
+RESULTS = "results"
+DOWNLOADS = "downloads"
+IN_USE = "in-use"
+
+
+@dataclass(frozen=True)
+class Usage:
+    """One part of the cache: its name, what it is for, its files and bytes on disk."""
+
+    name: str
+    what: str
+    files: int
+    size: int
+
+
+_PARTS = (
+    (STORE, "source trees and patched trees"),
+    (DOWNLOADS, "verified downloads"),
+    (RESULTS, "results of earlier runs"),
+)
+
+
+def cache_root() -> str:
+    """The cache folder: $PATCHKIT_CACHE, else the system's cache folder for patchkit."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return os.path.abspath(os.path.expanduser(named))
+    from platformdirs import user_cache_dir
+
+    return user_cache_dir("patchkit")
+
+
+def usage(root: str | None = None) -> list[Usage]:
+    """What each part of the cache takes."""
+    at = root or cache_root()
+    return [_measure(os.path.join(at, name), name, what) for name, what in _PARTS]
+
+
+def clear(root: str | None = None) -> list[Usage]:
+    """Empty the cache; give what it held.
+
+    Only folders that patchkit itself makes are removed. Raises EnvironmentFault(disk) while
+    another patchkit uses the cache.
+    """
+    at = root or cache_root()
+    held = usage(at)
+    if not os.path.isdir(at):
+        return held
+    mark = nobody_uses(os.path.join(at, IN_USE))
+    if mark is None:
+        raise EnvironmentFault(
+            Finding(
+                "disk",
+                "another patchkit is using the cache",
+                expected="no other patchkit running",
+                found=f"{os.path.join(at, IN_USE)} held",
+                next="wait until it is done, then patchkit cache --clear",
+            )
+        )
+    try:
+        for name, _ in _PARTS:
+            remove_folder(os.path.join(at, name))
+    finally:
+        mark.release()
+    return held
+
+
+def _measure(at: str, name: str, what: str) -> Usage:
+    files = size = 0
+    for folder, _, names in os.walk(at):
+        for each in names:
+            try:
+                found = os.lstat(os.path.join(folder, each))
+            except FileNotFoundError:
+                continue
+            if stat.S_ISREG(found.st_mode):
+                files += 1
+                size += found.st_blocks * 512
+    return Usage(name, what, files, size)

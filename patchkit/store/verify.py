@@ -1,0 +1,62 @@
+"""Reads a whole tree back and names every object that is missing or damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from patchkit.engine.model import GITLINK, path_text
+from patchkit.errors import EnvironmentFault, Finding, Where
+from patchkit.store.folders import FOLDER, parse_folder
+from patchkit.store.pipes import Missing, ObjectReader
+
+_BATCH = 256
+
+
+def verify_tree(objects: ObjectReader, tree: str) -> tuple[Finding, ...]:
+    """A finding (verify-failed) for each object below `tree` that does not hold."""
+    return tuple(_below(objects, tree, ""))
+
+
+def _below(objects: ObjectReader, oid: str, path: str) -> Iterator[Finding]:
+    try:
+        raw = objects.read(oid, "tree")
+    except (Missing, EnvironmentFault) as error:
+        yield _finding(error, oid, path or "(the root)")
+        return
+    lead = path + "/" if path else ""
+    blobs: list[tuple[str, str]] = []
+    for name, entry in parse_folder(raw).items():
+        at = lead + path_text(name)
+        if entry.mode == FOLDER:
+            yield from _below(objects, entry.oid.hex(), at)
+        elif entry.mode != GITLINK:
+            blobs.append((at, entry.oid.hex()))
+    for start in range(0, len(blobs), _BATCH):
+        yield from _blobs(objects, blobs[start : start + _BATCH])
+
+
+def _blobs(objects: ObjectReader, blobs: list[tuple[str, str]]) -> Iterator[Finding]:
+    try:
+        for _ in objects.read_many((oid for _, oid in blobs), "blob"):
+            pass
+    except (Missing, EnvironmentFault):
+        # One of them does not hold: ask for each alone, to name every one.
+        for path, oid in blobs:
+            try:
+                objects.read(oid, "blob")
+            except (Missing, EnvironmentFault) as error:
+                yield _finding(error, oid, path)
+
+
+def _finding(error: Exception, oid: str, path: str) -> Finding:
+    found = "not there"
+    if isinstance(error, EnvironmentFault):
+        found = error.findings[0].found or error.findings[0].message
+    return Finding(
+        "verify-failed",
+        "a base file in patchkit's cache is not what its id says",
+        Where(file=path),
+        expected=oid,
+        found=found,
+        next="patchkit cache --clear, then run the command again",
+    )
