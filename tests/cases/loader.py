@@ -11,13 +11,14 @@ import importlib.util
 import os
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import tomllib
 
 from patchkit.engine.model import EXECUTABLE, REGULAR, SYMLINK, File, MemoryTree, path_text
 from patchkit.errors import Finding

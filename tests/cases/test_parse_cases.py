@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from patchkit.engine.parse import scan
 from patchkit.errors import Refused
-
 from tests.cases.loader import Case, load_cases, said
 
 PARSE = frozenset(
