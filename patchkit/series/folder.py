@@ -105,7 +105,7 @@ def proof_digests(folder: str | os.PathLike[str]) -> dict[str, str]:
     """sha256 of every file of the proofs, by path below the series folder; results left out."""
     root = Root(folder)
     out = {}
-    for path in root.walk(PROOFS) if root.is_folder(PROOFS) else ():
+    for path in sorted(root.walk(PROOFS)) if root.is_folder(PROOFS) else ():
         parts = path.split("/")
         if parts[1] == "results" or "__pycache__" in parts or parts[-1].startswith("."):
             continue
@@ -163,7 +163,7 @@ def _unlisted(root: Root, series: SeriesFile) -> list[str]:
     named = set(series.names())
     return [
         path
-        for path in root.walk()
+        for path in sorted(root.walk())
         if path.endswith(_ENDINGS) and path not in named and not path.startswith(_NOT_OURS)
     ]
 

@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from patchkit.errors import Finding, Refused, Where
+from patchkit.series.mailtext import decode_words, one_line, unquote_author
 
 MAX_BYTES = 1 << 20
 AUTHOR = ("from", "author")
@@ -222,7 +223,7 @@ def tidy(lines: Iterable[str]) -> str:
     """A body as git keeps it: no space at line ends, one blank line at most, none around it."""
     out: list[str] = []
     for line in lines:
-        line = line.rstrip(" \t\r\f\v")
+        line = line.rstrip(" \t\r")
         if line or (out and out[-1]):
             out.append(line)
     while out and not out[-1]:
@@ -264,8 +265,6 @@ def _fields(lines: list[str]) -> tuple[list[Field] | None, list[str]]:
 
 
 def _structured(fields: list[Field], rest: list[str]) -> Header:
-    from patchkit.series.mailtext import decode_words, unquote_author
-
     author = date = subject = synopsis = ""
     long: list[str] = []
     shape = "dep3"
@@ -275,16 +274,16 @@ def _structured(fields: list[Field], rest: list[str]) -> Header:
         name = field.name.lower()
         # DEP-3: Author and From say the same, and the first is the author. In a mail From is.
         if (name == "from" or (name == "author" and not mail)) and not author:
-            author = unquote_author(_unfold(field.value))
+            author = unquote_author(one_line(field.value))
         elif name == "date" and not date:
-            date = _unfold(field.value)
+            date = one_line(field.value)
         elif name == "subject" and not subject:
-            subject = _subject(decode_words(_unfold(field.value)))
+            subject = _subject(decode_words(one_line(field.value)))
             shape = "mail"
         elif name == "description" and not synopsis and not long:
             synopsis, *long = field.value.split("\n")
         elif name in AUTHOR:
-            kept.append(Field("Author", unquote_author(_unfold(field.value))))
+            kept.append(Field("Author", unquote_author(one_line(field.value))))
         else:
             kept.append(field)
     if synopsis and subject:
@@ -303,11 +302,7 @@ def _prose(lines: list[str]) -> Header:
     if not body:
         return Header(shape="none")
     subject, _, rest = body.partition("\n")
-    return Header(subject=subject.strip(), body=rest.strip("\n"), shape="prose")
-
-
-def _unfold(value: str) -> str:
-    return " ".join(part.strip() for part in value.split("\n")).strip()
+    return Header(subject=one_line(subject), body=rest.strip("\n"), shape="prose")
 
 
 def _subject(text: str) -> str:
@@ -318,5 +313,5 @@ def _subject(text: str) -> str:
         if bracket:
             shorter = shorter[bracket.end() :]
         if shorter == text:
-            return " ".join(text.split())
+            return one_line(text)
         text = shorter

@@ -10,6 +10,7 @@ from patchkit.series.mailtext import encode_text, has_encoded_word, quote_author
 
 END = "---"
 _NAME = re.compile(r"[!-9;-~]{1,100}")
+_AUTHOR = re.compile(r"(?!\(|.*=\?)[^@<>]{1,60} <[^@<>\s]+@[^@<>\s]+>")
 _CUTS = re.compile(r"diff -|Index: |---(\s*$|\s\S)|-{2,} *[#%]? *(>8|8<|>%|%<)")
 """Lines at which git mailinfo ends the message (patch start, `---`), or may (scissors)."""
 _POSTMARK = re.compile(r"From .*\d:\d\d:\d\d \d{4}|From .*\d\d:\d\d \d{4}")
@@ -55,11 +56,17 @@ def header_faults(header: Header) -> list[Finding]:
     for what, text in (("From", header.author), ("Date", header.date), ("Subject", header.subject)):
         if re.search(r"[\0\r\n]", text):
             fault(f"{what}: is more than one line", repr(text)[:120])
-    if header.subject.startswith("[") or re.match(r"re:", header.subject, re.IGNORECASE):
+    if re.match(r"[\[:]|re:", header.subject, re.IGNORECASE):
         fault(
-            "git am takes a bracket or Re: at the start of the subject away",
+            "git am takes a bracket, a colon or Re: at the start of the subject away",
             header.subject[:120],
             "begin the subject with a word",
+        )
+    if header.author and not _AUTHOR.fullmatch(header.author):
+        fault(
+            "the author is not `Name <address>` as git reads it",
+            header.author[:120],
+            "write Name <name@host>: a name without @, <, >, =? or a leading (, at most 60 bytes",
         )
     for field in header.fields:
         if not _NAME.fullmatch(field.name) or "\r" in field.value or "\0" in field.value:

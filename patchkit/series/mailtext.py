@@ -5,21 +5,36 @@ from __future__ import annotations
 import re
 
 _WORD = re.compile(r"=\?([\w!#$%&'*+.^`{|}~-]+)\?([bBqQ])\?([^?\s]*)\?=")
-_BETWEEN = re.compile(r"(=\?[^?\s]+\?[bBqQ]\?[^?\s]*\?=)\s+(?==\?[^?\s]+\?[bBqQ]\?[^?\s]*\?=)")
+_ZONE = re.compile(r"(?:[+-][0-9]{4}|GMT|UTC?|Z)(?:\s*\(.*\))?\s*")
 _SPECIAL = re.compile(r'[()<>\[\]:;@\\,."]')
 _ADDRESS = re.compile(r"(?P<name>.*?)\s*<(?P<mail>[^<>]*)>\s*")
 
 
 def decode_words(text: str) -> str:
     """`text` with every encoded word decoded; one that cannot be decoded stays as it is."""
-    if "=?" not in text:
-        return text
-    return _WORD.sub(_decoded, _BETWEEN.sub(r"\1", text))
+    out = ""
+    at = 0
+    joins = False
+    for word in _WORD.finditer(text):
+        gap = text[at : word.start()]
+        decoded = _decoded(word)
+        # RFC 2047: blanks between two encoded words only fold the line.
+        if not (joins and decoded is not None and not gap.strip()):
+            out += gap
+        out += word[0] if decoded is None else decoded
+        joins = decoded is not None
+        at = word.end()
+    return out + text[at:]
 
 
 def has_encoded_word(text: str) -> bool:
-    """Whether a mail reader would decode some part of `text`."""
-    return _WORD.search(text) is not None
+    """Whether some part of `text` looks encoded. git fails on a broken word, so "=?" is enough."""
+    return "=?" in text
+
+
+def one_line(text: str) -> str:
+    """`text` with every run of blanks and line ends as one blank, as git reads a header."""
+    return re.sub(r"[ \t\r\n]+", " ", text).strip(" ")
 
 
 def encode_text(text: str) -> str:
@@ -53,9 +68,7 @@ def quote_author(author: str) -> str:
     if not found:
         return author
     name, mail = found["name"], found["mail"]
-    if has_encoded_word(name):
-        name = encode_text(name)
-    elif _SPECIAL.search(name.replace(".", "")):
+    if _SPECIAL.search(name.replace(".", "")):
         name = '"' + re.sub(r'(["\\])', r"\\\1", name) + '"'
     return f"{name} <{mail}>".strip()
 
@@ -65,20 +78,18 @@ def git_date(value: str) -> str | None:
     from datetime import datetime, timezone
     from email.utils import parsedate_tz
 
+    stated = re.search(r"(?:\s|^)(\S+(?:\s*\(.*\))?)\s*$", value)
+    if stated is None or not _ZONE.fullmatch(stated[1]):
+        return None
     try:
         parts = parsedate_tz(value)
+        if parts is None or not 1969 <= parts[0] <= 2099 or abs(parts[9] or 0) > 14 * 3600:
+            return None
+        offset = parts[9] or 0
+        when = datetime(*parts[:6], tzinfo=timezone.utc)  # ValueError: there is no such day
     except (ValueError, IndexError, TypeError, OverflowError):
         return None
-    if parts is None or parts[9] is None or not 1970 <= parts[0] <= 2099:
-        return None
-    offset = parts[9]
-    if abs(offset) > 14 * 3600:
-        return None
-    try:
-        when = datetime(*parts[:6], tzinfo=timezone.utc)  # ValueError: there is no such day
-        seconds = int(when.timestamp()) - offset
-    except (ValueError, OverflowError):
-        return None
+    seconds = int(when.timestamp()) - offset
     if seconds < 0:
         return None
     sign = "-" if offset < 0 else "+"
@@ -95,7 +106,7 @@ def mail_date(seconds: int, minutes: int = 0) -> str:
     return format_datetime(datetime.fromtimestamp(seconds, zone))
 
 
-def _decoded(word: re.Match[str]) -> str:
+def _decoded(word: re.Match[str]) -> str | None:
     import base64
     import binascii
 
@@ -108,7 +119,7 @@ def _decoded(word: re.Match[str]) -> str:
             data = binascii.a2b_qp(raw, header=True)
         text = data.decode(charset.split("*")[0])
     except (UnicodeError, LookupError, ValueError):
-        return word[0]
+        return None
     # A decoded line end or NUL would make new header lines out of a name.
     return re.sub(r"[\0\r\n]+", " ", text)
 
