@@ -1,0 +1,47 @@
+# The two commands of the README, and what CI runs. GNU make, Python 3.11+, git.
+PYTHON ?= python3
+PIN ?= v0.30.0
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: apply check test test-all lint bench bench-plot lock-env clean
+
+apply: $(STAMP)
+	$(BIN)/patchkit apply --pin $(PIN) $(if $(STACK),--stack $(STACK))
+
+check: $(STAMP)
+	$(BIN)/patchkit check
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -m "not real and not slow" -n 2
+
+test-all: $(STAMP)
+	$(BIN)/python -m pytest -n 2
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python -m bench
+
+bench-plot: $(STAMP)
+	$(BIN)/python -m bench --plot
+
+# Every package of the environment is fixed by sha256; the project itself is installed from here.
+$(STAMP): requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Run after a change of the dependencies in pyproject.toml.
+lock-env: $(STAMP)
+	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-trusted-host \
+	  --no-emit-find-links --strip-extras --no-annotate --no-header --upgrade --extra dev \
+	  --output-file requirements.txt pyproject.toml
+
+clean:
+	rm -rf build .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

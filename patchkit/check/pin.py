@@ -1,0 +1,126 @@
+"""One pin checked: everything that can be said of it, in one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from patchkit.check import chains, digests, unused
+from patchkit.check.builds import native_without_guard
+from patchkit.derive.base import Base, Bases
+from patchkit.derive.derive import derive, trees_of
+from patchkit.derive.project import Project
+from patchkit.derive.relock import chain_from
+from patchkit.derive.selection import WHOLE, Selection
+from patchkit.errors import Finding, Refused
+from patchkit.series.folder import Series, proof_digests
+from patchkit.series.lockfile import Lock
+from patchkit.series.pins import Pin, Stack
+
+
+@dataclass(frozen=True)
+class StackState:
+    """One stack: how many patches it has, the patched tree (empty where it does not apply)."""
+
+    name: str
+    patches: int
+    tree: str
+    state: str
+
+
+@dataclass(frozen=True)
+class PinReport:
+    """What check found of one pin. base: the base tree's id; stacks in name order."""
+
+    pin: str
+    source: str
+    base: str
+    stacks: tuple[StackState, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def state(self) -> str:
+        """clean, drift, or no series."""
+        if any(not f.note for f in self.findings):
+            return "drift"
+        return "clean" if self.stacks else "no series"
+
+
+def check_pin(
+    project: Project, pin: Pin, bases: Bases, *, stack: str | None = None, source: str | None = None
+) -> PinReport:
+    """Compare digests, then apply everything again and compare every id with the lock.
+
+    stack: only that stack (the whole series is always checked). Raises EnvironmentFault where
+    the source cannot be had.
+    """
+    findings: list[Finding] = []
+    if not project.has_series(pin.name):
+        return PinReport(pin.name, "", "", (), tuple(unused.incomplete(pin)))
+    try:
+        series = project.series(pin.name, strict=False)
+    except Refused as refusal:
+        return PinReport(pin.name, "", "", (), refusal.findings)
+    findings.extend(series.findings)
+    lock = _lock(project, pin, findings)
+    if lock is not None:
+        proofs = proof_digests(project.series_folder(pin.name))
+        findings.extend(digests.compare(pin, series, proofs, lock))
+    findings.extend(unused.notes(pin, series, project.pins.stacks.values()))
+    base = bases.get(pin, source)
+    findings.extend((*base.gaps, *bases.verify(base)))
+    upstream = project.pins.upstream_of(pin)
+    findings.extend(native_without_guard(upstream, series))
+    states: list[StackState] = []
+    if not series.refused:
+        wanted = [None, *(s for s in project.locked_stacks if stack in (None, s.name))]
+        for each in wanted:
+            states.append(_stack(pin, each, series, lock, bases, base, findings))
+    return PinReport(
+        pin.name, base.source, base.tree_id, tuple(states), tuple(dict.fromkeys(findings))
+    )
+
+
+def _lock(project: Project, pin: Pin, findings: list[Finding]) -> Lock | None:
+    try:
+        return project.lock(pin.name)
+    except Refused as refusal:
+        findings.extend(refusal.findings)
+        return None
+
+
+def _stack(
+    pin: Pin,
+    stack: Stack | None,
+    series: Series,
+    lock: Lock | None,
+    bases: Bases,
+    base: Base,
+    findings: list[Finding],
+) -> StackState:
+    name = stack.name if stack is not None else WHOLE
+    tree = bases.store.tree(base.tree_id)
+    derived = derive(series, tree, Selection(stack))
+    if not derived.ok:
+        # The same failure shows in every stack that holds the patch: said once.
+        findings.extend(f for f in derived.findings if f not in findings)
+        return StackState(name, len(derived.names), "", "refused")
+    findings.extend(f for f in derived.findings if f not in findings)
+    trees = trees_of(bases.store, derived, base.tree_id)
+    if lock is None:
+        return StackState(name, len(derived.names), trees[-1], "not locked")
+    try:
+        locked = lock.chain(stack.name if stack is not None else None)
+    except KeyError:
+        findings.append(
+            Finding(
+                "lock-stale",
+                f"stack {name} is not in the lock",
+                expected=f"a chain for {name}",
+                found=", ".join(lock.stacks) or "none",
+                next=f"patchkit lock --pin {pin.name}",
+            )
+        )
+        return StackState(name, len(derived.names), trees[-1], "not locked")
+    wrong = chains.compare(pin.name, name, locked, chain_from(derived, tree, {base.source: trees}))
+    findings.extend(wrong)
+    return StackState(name, len(derived.names), trees[-1], "drift" if wrong else "clean")

@@ -1,0 +1,143 @@
+"""`patchkit apply FILE… --to DIR` and `apply --series DIR --to DIR`: loose patches, in place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from patchkit.cli.out import Out
+from patchkit.errors import Finding, Refused, UsageFault
+
+if TYPE_CHECKING:
+    from patchkit.engine.apply import Outcome
+    from patchkit.engine.chain import Step
+    from patchkit.engine.rule import Allow
+    from patchkit.series.header import Header
+    from patchkit.target.folder import Result
+
+
+def run_loose(
+    files: Sequence[str],
+    series: str | None,
+    to: str,
+    check: bool,
+    accept: Sequence[str],
+    strip: int | None,
+    directory: str | None,
+    as_json: bool,
+) -> int:
+    """Apply to the folder `to`; the exit code is returned."""
+    from patchkit.engine.rule import Rule
+    from patchkit.target import folder
+
+    out = Out("apply", as_json=as_json)
+    steps = series_steps(series, out) if series is not None else file_steps(files, strip)
+    if directory is not None:
+        steps = [replace(step, directory=directory) for step in steps]
+    rule = Rule(accept=frozenset(place(a) for a in accept))
+    done = folder.apply(to, steps, rule, dry=check)
+    report(out, done, to, check)
+    return out.close()
+
+
+def file_steps(files: Sequence[str], strip: int | None) -> list[Step]:
+    """The patches of the files, in order. Raises Refused with the findings of all of them."""
+    from patchkit.engine.chain import Step
+    from patchkit.engine.parse import parse
+    from patchkit.files.atomic import read_file
+    from patchkit.series.header import parse_header
+
+    steps: list[Step] = []
+    wrong: list[Finding] = []
+    for name in files:
+        try:
+            patch = parse(read_file(name), os.path.basename(name))
+            steps.append(Step(patch, strip, False, True, allowed(parse_header(patch.header))))
+        except Refused as refusal:
+            wrong.extend(f if f.where.patch else f.in_patch(name) for f in refusal.findings)
+    if wrong:
+        raise Refused(*wrong)
+    return steps
+
+
+def series_steps(at: str, out: Out) -> list[Step]:
+    """The steps of a quilt folder, every guard on."""
+    from patchkit.engine.chain import Step
+    from patchkit.series.folder import read_series
+
+    series = read_series(at)
+    out.find(f for f in series.findings if f not in sum((p.notes for p in series.patches), ()))
+    return [
+        Step(patch, entry.strip, entry.reverse, True, allowed(header))
+        for patch, entry, header in zip(series.patches, series.entries, series.headers, strict=True)
+    ]
+
+
+def allowed(header: Header) -> Allow:
+    """What a patch's header allows, as the engine takes it."""
+    from patchkit.engine.rule import Allow
+
+    permits = header.permits()
+    return Allow(permits.fuzz, permits.line_endings)
+
+
+def place(text: str) -> tuple[str, int]:
+    """FILE:LINE of --accept. Raises UsageFault."""
+    path, colon, line = text.rpartition(":")
+    if not colon or not path or not line.isdecimal() or int(line) < 1:
+        raise UsageFault.because(
+            f"--accept {text}: not FILE:LINE", next="--accept engine/lanes.py:25"
+        )
+    return path, int(line)
+
+
+def report(out: Out, done: Result, to: str, check: bool) -> None:
+    """Say what was done, or would be."""
+    if done.recovered is not None:
+        out.line(f"an interrupted {done.recovered.what} was undone first")
+    out.find(done.findings)
+    for outcome in done.outcomes:
+        out.find(outcome.notes)
+    rows = []
+    for outcome in done.outcomes:
+        offsets = [f"{p.offset:+d}" for p in outcome.places if p.offset]
+        fuzz = max((p.fuzz for p in outcome.places), default=0)
+        notes = ([f"offset {', '.join(offsets)}"] if offsets else []) + (
+            [f"fuzz {fuzz}"] if fuzz else []
+        )
+        rows.append(
+            (outcome.patch.name, str(len(outcome.changes)), outcome.state, "; ".join(notes))
+        )
+    out.table("", ("patch", "files", "state", ""), rows, right="files")
+    states = {o.state for o in done.outcomes}
+    out.put(
+        to=os.path.abspath(to),
+        changed=list(done.changed),
+        patches=[_json(outcome) for outcome in done.outcomes],
+    )
+    if not done.ok:
+        out.line("nothing was written")
+    elif states == {"already-applied"}:
+        out.line("already applied, nothing written")
+    elif check:
+        out.line("nothing was written (--check)")
+    else:
+        out.line(
+            f"{len(done.changed)} file(s) written; take it back with: patchkit revert --to {to}"
+        )
+
+
+def _json(outcome: Outcome) -> dict[str, object]:
+    row: dict[str, object] = {
+        "patch": outcome.patch.name,
+        "state": outcome.state,
+        "files": sorted(outcome.changes),
+        "places": [
+            {"file": p.file, "hunk": p.hunk, "line": p.line, "offset": p.offset, "fuzz": p.fuzz}
+            for p in outcome.places
+        ],
+    }
+    row.update(strip=outcome.root.strip, directory=outcome.root.directory)
+    return row

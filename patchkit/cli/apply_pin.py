@@ -1,0 +1,108 @@
+"""`patchkit apply --pin`: the series of a pin, under its lock, as a work tree."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from patchkit.cli.out import Out
+
+if TYPE_CHECKING:
+    from patchkit.check.locked import Prepared
+
+
+def run_pin(
+    start: str,
+    pin: str | None,
+    stack: str | None,
+    every: bool,
+    to: str | None,
+    upto: str | None,
+    source: str | None,
+    tree_only: bool,
+    check: bool,
+    offline: bool,
+    as_json: bool,
+) -> int:
+    """Prepare under the lock, then write the work tree; the exit code is returned."""
+    from patchkit.check.locked import prepare
+    from patchkit.cli.progress import progress
+    from patchkit.derive.base import open_bases
+    from patchkit.derive.project import find
+    from patchkit.derive.selection import Selection
+    from patchkit.target.worktree import Wanted, would_write, write
+
+    out = Out("apply", as_json=as_json)
+    project = find(start)
+    chosen = project.one_pin(pin)
+    selection = Selection(None if every else project.stack(stack or "default"), upto)
+    at = to or os.path.join(project.folder, "build", f"{chosen.upstream}-{chosen.name}")
+    with (
+        progress(quiet=as_json) as bar,
+        open_bases(project, offline=offline, progress=bar) as bases,
+    ):
+        ready = prepare(project, chosen, selection, bases, source=source)
+        out.find(ready.findings)
+        _summary(out, ready, selection.name)
+        if ready.chain is None:
+            out.line("nothing was written")
+            return out.close()
+        if tree_only:
+            out.line(ready.chain.tree)
+            return out.close()
+        wanted = Wanted(
+            chosen.name,
+            selection.name,
+            ready.tag,
+            ready.chain.commits,
+            ready.chain.trees,
+            dict(ready.base.generated),
+        )
+        if check:
+            out.find(would_write(bases.store, wanted, at))
+            out.line("nothing was written (--check)")
+            return out.close()
+        bar("writing", 0)
+        done = write(bases.store, wanted, at)
+    if done.recovered is not None:
+        out.line(f"an interrupted {done.recovered.what} was undone first")
+    words = {
+        "new": f"new work tree, {done.files} files",
+        "updated": f"updated in place, {done.files} files written or removed",
+        "unchanged": "already as wanted, nothing written",
+    }
+    shown = os.path.relpath(at) if not os.path.relpath(at).startswith("..") else at
+    out.put(to=os.path.abspath(at), written=done.kind, files_written=done.files, tag=ready.tag)
+    out.line(f"{shown}: {words[done.kind]}; tag {ready.tag}")
+    out.line(f"next: cd {shown} && git log --oneline, or patchkit check --pin {chosen.name}")
+    return out.close()
+
+
+def _summary(out: Out, ready: Prepared, stack: str) -> None:
+    from patchkit.check.counts import counts
+
+    outcomes = {o.patch.name: o.state for o in ready.derived.outcomes} if ready.derived else {}
+    taken = set(ready.derived.names) if ready.derived else set()
+    rows, patches = [], []
+    for entry, patch in zip(ready.series.entries, ready.series.patches, strict=True):
+        files, plus, minus = counts(patch)
+        state = outcomes.get(entry.patch, "left out" if ready.derived else "not tried")
+        if ready.derived and entry.patch not in taken:
+            state = "left out"
+        rows.append((entry.patch, str(files), f"+{plus}", f"-{minus}", entry.guard or "", state))
+        patches.append({"patch": entry.patch, "guard": entry.guard, "state": state})
+    title = f"{ready.pin.name}, stack {stack}"
+    out.table(title, ("patch", "files", "+", "-", "guard", "state"), rows, right="files + -")
+    tree = ready.chain.tree if ready.chain else ""
+    commit = ready.chain.commit if ready.chain else ""
+    out.put(
+        pin=ready.pin.name,
+        stack=stack,
+        patches=patches,
+        base_tree=ready.base.tree_id,
+        tree=tree,
+        commit=commit,
+    )
+    out.line(f"base tree    {ready.base.tree_id}  ({ready.base.source})")
+    if tree:
+        out.line(f"patched tree {tree}")

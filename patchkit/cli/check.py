@@ -1,0 +1,79 @@
+"""`patchkit check`: everything that has drifted, by name, in one run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from patchkit.cli.options import Json, Offline, Pin, Source, Stack
+
+EXAMPLES = (
+    "Examples:  patchkit check    patchkit check --pin v0.30.0 --json    "
+    "patchkit check --pin v0.30.0 --tree build/vllm-v0.30.0"
+)
+
+
+def run(
+    context: typer.Context,
+    pin: Pin = None,
+    stack: Stack = None,
+    tree: Annotated[
+        str | None, typer.Option("--tree", metavar="DIR", help="Say what this tree is instead.")
+    ] = None,
+    source: Source = None,
+    offline: Offline = False,
+    as_json: Json = False,
+) -> None:
+    """Apply every series again in memory and compare every id with its lock. Exit 1 on drift."""
+    from patchkit.cli.out import Out
+    from patchkit.derive.project import find
+
+    out = Out("check", as_json=as_json)
+    project = find(context.obj)
+    if tree is not None:
+        from patchkit.cli.check_tree import check_tree
+
+        raise typer.Exit(check_tree(out, project, pin, stack, tree))
+    if stack is not None:
+        project.stack(stack)
+    from patchkit.check.pin import check_pin
+    from patchkit.cli.progress import progress
+    from patchkit.derive.base import open_bases
+
+    names = [project.pins.pin(pin).name] if pin else list(project.pins.pins)
+    rows: list[tuple[str, ...]] = []
+    reports = []
+    with (
+        progress(quiet=as_json) as bar,
+        open_bases(project, offline=offline, progress=bar) as bases,
+    ):
+        for name in names:
+            report = check_pin(project, project.pins.pin(name), bases, stack=stack, source=source)
+            out.find(report.findings)
+            reports.append(report)
+            if not report.stacks:
+                rows.append((name, "", "", report.state, ""))
+            for each in report.stacks:
+                rows.append((name, each.name, str(each.patches), each.state, each.tree[:12]))
+    out.put(
+        pins=[
+            {
+                "pin": r.pin,
+                "state": r.state,
+                "source": r.source,
+                "base": r.base,
+                "stacks": [
+                    {"name": s.name, "patches": s.patches, "state": s.state, "tree": s.tree}
+                    for s in r.stacks
+                ],
+            }
+            for r in reports
+        ]
+    )
+    out.table("", ("pin", "stack", "patches", "state", "patched tree"), rows, right="patches")
+    drift = sum(not f.note for f in out.findings)
+    out.line(
+        f"{drift} finding(s), {len(out.findings) - drift} note(s)" if out.findings else "clean"
+    )
+    raise typer.Exit(out.close())

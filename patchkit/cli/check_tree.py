@@ -1,0 +1,73 @@
+"""`patchkit check --tree DIR`: what the lock says of a tree, path by path."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from patchkit.errors import Finding, Refused, Where
+
+if TYPE_CHECKING:
+    from patchkit.cli.out import Out
+    from patchkit.derive.project import Project
+    from patchkit.series.state import TreeState
+
+
+def check_tree(out: Out, project: Project, pin: str | None, stack: str | None, at: str) -> int:
+    """Classify the tree at `at`; the exit code is returned: 0 only for the patched tree."""
+    from patchkit.check.tree import classify_folder
+
+    if not os.path.isdir(at):
+        raise Refused(
+            Finding("missing-target", f"there is no folder {at}", Where(file=at), next="--tree DIR")
+        )
+    name = project.one_pin(pin).name
+    state = classify_folder(project.lock(name), stack or "default", at)
+    out.find(findings(state, name, stack or "default", at))
+    rows = [(p.path, p.kind, p.patch or "(base)") for p in state.paths]
+    out.table("", ("path", "state", "as after"), rows)
+    out.line(f"{at} is {words(state)}")
+    out.put(
+        pin=name,
+        stack=stack or "default",
+        state=state.kind,
+        upto=state.patch,
+        paths=[{"path": p.path, "state": p.kind, "after": p.patch} for p in state.paths],
+    )
+    return out.close()
+
+
+def words(state: TreeState) -> str:
+    """The tree's state for people."""
+    if state.kind == "upto":
+        return f"patched up to {state.patch} ({state.count} patches)"
+    return {"mixed": "partly applied"}.get(state.kind, state.kind)
+
+
+def findings(state: TreeState, pin: str, stack: str, at: str) -> list[Finding]:
+    """Why the tree is not the patched one."""
+    if state.kind == "patched":
+        return []
+    if state.kind == "foreign":
+        return [
+            Finding(
+                "foreign-edit",
+                f"{p.path} is neither as in {pin} nor as after any patch of {stack}",
+                Where(file=p.path),
+                expected=str(p.patched or "no file"),
+                found=str(p.found or "no file"),
+                next=f"git -C {at} diff -- {p.path}",
+            )
+            for p in state.paths
+            if p.kind == "foreign"
+        ]
+    return [
+        Finding(
+            "partly-applied",
+            f"the tree is {words(state)}, not patched with all of {stack}",
+            Where(file=at),
+            expected=f"every path as after {stack} of {pin}",
+            found=words(state),
+            next=f"patchkit apply --pin {pin} --stack {stack} --to {at}",
+        )
+    ]

@@ -1,0 +1,78 @@
+"""`patchkit show`: one patch, its header, and what it changes."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from patchkit.cli.options import Json, Pin
+
+EXAMPLES = (
+    "Examples:  patchkit show qsa-draft-metadata    patchkit show --raw NAME | git apply --stat"
+)
+
+
+def run(
+    context: typer.Context,
+    name: str = typer.Argument(metavar="PATCH", help="Name of a patch; .patch may be left out."),
+    pin: Pin = None,
+    raw: bool = typer.Option(False, "--raw", help="The file's bytes as they are."),
+    as_json: Json = False,
+) -> None:
+    """Show a patch: where it stands, its header, and its diff."""
+    from patchkit.check.counts import counts
+    from patchkit.cli.out import Out, shown
+    from patchkit.derive.project import find
+    from patchkit.derive.selection import Selection
+
+    out = Out("show", as_json=as_json)
+    project = find(context.obj)
+    chosen = project.one_pin(pin).name
+    series = project.series(chosen, strict=False)
+    names = [e.patch for e in series.entries]
+    wanted = name if name in names else f"{name}.patch"
+    if wanted not in names:
+        Selection(upto=name).of(series)  # says what there is
+    at = names.index(wanted)
+    patch, header, entry = series.patches[at], series.headers[at], series.entries[at]
+    if raw:
+        sys.stdout.buffer.write(patch.data)
+        raise typer.Exit(0)
+    files, plus, minus = counts(patch)
+    out.put(
+        pin=chosen,
+        patch=wanted,
+        place=at + 1,
+        guard=entry.guard,
+        sha256=patch.sha256,
+        header=header.view(),
+        files=[s.path for s in patch.sections],
+        added=plus,
+        removed=minus,
+    )
+    out.line(f"{wanted}  ({at + 1} of {len(names)} in {chosen})", style="bold")
+    rows = [("Subject", header.description), ("From", header.author), ("Date", header.date)]
+    rows += [(field.name, field.value) for field in header.fields]
+    rows += [("Guard", entry.guard or "(none)"), ("Sha256", patch.sha256)]
+    for label, value in rows:
+        if value:
+            out.line(f"{label}: {value}")
+    out.line()
+    for text in header.long.splitlines():
+        out.line(text)
+    out.line()
+    out.line(f"{files} file(s), +{plus} -{minus}")
+    for section in patch.sections:
+        out.line(f"  {section.kind:7} {shown(section.path)}")
+    out.line()
+    if not as_json:
+        _diff(patch.data[len(patch.header) :])
+    raise typer.Exit(out.close(0))
+
+
+def _diff(data: bytes) -> None:
+    from patchkit.cli.out import diff_line
+
+    for line in data.decode("utf-8", "surrogateescape").split("\n"):
+        diff_line(line)

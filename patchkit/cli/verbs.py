@@ -1,0 +1,25 @@
+"""The list of verbs, in the order in which --help shows them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import typer
+
+MODULES = (
+    "apply",
+    "check",
+    "lock",
+    "list_",
+    "show",
+    "fetch",
+    "revert",
+    "cache",
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add every verb to `app`. A verb's module is `patchkit.cli.NAME`, its function `run`."""
+    for name in MODULES:
+        module = import_module(f"patchkit.cli.{name}")
+        app.command(name.rstrip("_").replace("_", "-"), epilog=module.EXAMPLES)(module.run)

@@ -1,0 +1,114 @@
+"""A project: the folder that holds the nearest pins.toml upwards, and what stands in it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from patchkit.errors import Finding, Refused, UsageFault, Where
+from patchkit.files.atomic import read_file
+from patchkit.series.folder import Series, read_series
+from patchkit.series.lockfile import FILE as LOCK
+from patchkit.series.lockfile import Lock
+from patchkit.series.lockjson import loads
+from patchkit.series.pins import FILE as PINS
+from patchkit.series.pins import Pin, Pins, Stack, load_pins
+
+
+@dataclass(frozen=True)
+class Project:
+    """The folder of a pins.toml, and its contents."""
+
+    folder: Path
+    pins: Pins
+
+    def series_folder(self, pin: str) -> Path:
+        """Where the series of `pin` stands, whether or not it does."""
+        return self.folder / "series" / pin
+
+    def has_series(self, pin: str) -> bool:
+        """Whether the pin has a series file. A pin without one is not an error."""
+        return (self.series_folder(pin) / "series").is_file()
+
+    def series(self, pin: str, *, strict: bool = True) -> Series:
+        """The series of `pin`. Raises Refused with all that is wrong with it."""
+        self.pins.pin(pin)
+        if not self.has_series(pin):
+            have = [name for name in self.pins.pins if self.has_series(name)]
+            raise Refused(
+                Finding(
+                    "missing-patch",
+                    f"pin {pin} has no series",
+                    Where(file=os.path.join("series", pin, "series")),
+                    expected=f"a series for {pin}",
+                    found="series for " + ", ".join(have) if have else "no series at all",
+                    next=f"patchkit apply --pin {have[0]}"
+                    if have
+                    else "patchkit new NAME --pin " + pin,
+                )
+            )
+        return read_series(self.series_folder(pin), strict=strict)
+
+    def lock(self, pin: str) -> Lock:
+        """The lock of `pin`. Raises Refused: lock-stale where there is none, bad-lock."""
+        at = self.series_folder(pin) / LOCK
+        if not at.is_file():
+            raise Refused(
+                Finding(
+                    "lock-stale",
+                    f"the series of {pin} has no lock: what applying must give is not recorded",
+                    Where(file=os.path.join("series", pin, LOCK)),
+                    expected=f"a file {LOCK}",
+                    found="nothing",
+                    next=f"patchkit lock --pin {pin}",
+                )
+            )
+        return loads(read_file(at), os.path.join("series", pin, LOCK))
+
+    def one_pin(self, name: str | None) -> Pin:
+        """The pin of that name; without a name the only one that has a series.
+
+        Raises Refused where there is none of that name, UsageFault where it is not clear which.
+        """
+        if name is not None:
+            return self.pins.pin(name)
+        have = [n for n in self.pins.pins if self.has_series(n)]
+        if len(have) == 1:
+            return self.pins.pin(have[0])
+        raise UsageFault.because(
+            "--pin is needed: "
+            + (f"series for {', '.join(have)}" if have else "no pin has a series"),
+            next=f"--pin {have[-1] if have else next(iter(self.pins.pins), 'NAME')}",
+        )
+
+    def stack(self, name: str) -> Stack:
+        """The stack of that name; `default` needs no entry. Raises Refused."""
+        if name == "default" and name not in self.pins.stacks:
+            return Stack("default")
+        return self.pins.stack(name)
+
+    @cached_property
+    def locked_stacks(self) -> tuple[Stack, ...]:
+        """Every stack that a lock speaks of: those of pins.toml, and `default`."""
+        stacks = dict(self.pins.stacks)
+        stacks.setdefault("default", Stack("default"))
+        return tuple(stacks[name] for name in sorted(stacks))
+
+
+def find(start: str | os.PathLike[str]) -> Project:
+    """The project at or above `start`. Raises Refused(not-a-project, bad-pins)."""
+    at = Path(os.path.abspath(start))
+    for folder in (at, *at.parents):
+        if (folder / PINS).is_file():
+            return Project(folder, load_pins(read_file(folder / PINS, 4 << 20), str(folder / PINS)))
+    raise Refused(
+        Finding(
+            "not-a-project",
+            f"no {PINS} in {at} or above it",
+            expected=f"a folder with a {PINS}",
+            found=str(at),
+            next="patchkit init, or patchkit -C DIR with the folder of a project",
+        )
+    )

@@ -1,0 +1,49 @@
+"""Which patches of a series: every guard on, one stack, or the first few of either."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from patchkit.errors import Finding, Refused
+from patchkit.series.folder import Series
+from patchkit.series.pins import Stack
+
+WHOLE = "(all)"
+"""How the whole series is called where a stack's name would stand."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A choice. stack: None is the whole series. upto: name of the last patch taken."""
+
+    stack: Stack | None = None
+    upto: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The stack's name, or `WHOLE`."""
+        return self.stack.name if self.stack is not None else WHOLE
+
+    def of(self, series: Series) -> tuple[bool, ...]:
+        """For each patch of the series, whether it is taken.
+
+        Raises Refused(missing-patch) where `upto` is not in the series or not in the stack.
+        """
+        chosen = list(series.selected(self.stack.guards if self.stack is not None else None))
+        if self.upto is None:
+            return tuple(chosen)
+        names = [entry.patch for entry in series.entries]
+        wanted = next((n for n in (self.upto, f"{self.upto}.patch") if n in names), None)
+        if wanted is None or not chosen[names.index(wanted)]:
+            have = [n for n, c in zip(names, chosen, strict=True) if c]
+            raise Refused(
+                Finding(
+                    "missing-patch",
+                    f"{self.upto} is not among the patches of {self.name}",
+                    expected="one of " + ", ".join(have),
+                    found=self.upto,
+                    next="patchkit list",
+                )
+            )
+        last = names.index(wanted)
+        return tuple(c and i <= last for i, c in enumerate(chosen))

@@ -1,0 +1,66 @@
+"""Whole files outside a target: read within a limit, replaced all at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from patchkit.errors import Finding, Refused, Where
+from patchkit.files.root import disk_fault
+
+MEGABYTE = 1 << 20
+
+
+def read_file(path: str | os.PathLike[str], limit: int = 64 * MEGABYTE) -> bytes:
+    """The bytes of the regular file `path`.
+
+    Raises Refused(too-large) above `limit` bytes, EnvironmentFault(disk) where it cannot be read.
+    """
+    at = os.fspath(path)
+    try:
+        with open(at, "rb") as stream:
+            data = stream.read(limit + 1)
+    except OSError as error:
+        raise disk_fault(error, at, "read") from error
+    if len(data) > limit:
+        raise Refused(
+            Finding(
+                "too-large",
+                f"{os.path.basename(at)} is larger than {limit >> 20} MB",
+                Where(file=at),
+                expected=f"at most {limit} bytes",
+                found=f"{os.path.getsize(at)} bytes",
+            )
+        )
+    return data
+
+
+def write_file(path: str | os.PathLike[str], data: bytes, mode: int = 0o644) -> None:
+    """Replace `path` by `data` in one rename; the folder must exist. The umask plays no part.
+
+    Raises EnvironmentFault(disk); the old file is untouched then.
+    """
+    at = os.fspath(path)
+    temporary = f"{at}.{os.getpid()}.pk-tmp"
+    try:
+        handle = os.open(
+            temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+        )
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fchmod(stream.fileno(), mode)
+            os.fsync(stream.fileno())
+        os.rename(temporary, at)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise disk_fault(error, at, "write") from error
+
+
+def make_folder(path: str | os.PathLike[str]) -> None:
+    """Make the folder `path` and those above it. Raises EnvironmentFault(disk)."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise disk_fault(error, os.fspath(path), "make the folder") from error

@@ -1,0 +1,264 @@
+"""Loose patches in somebody's folder: applied in place, recorded, taken back byte for byte.
+
+`DIR/.patchkit/` holds `state.json` (which patches, what each path was and is) and the old bytes
+of every touched path, compressed, by blob id. The record is what tells a second apply of a pure
+insertion, which the tree alone cannot. Taking all back removes the folder again.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from patchkit.engine.apply import Outcome
+from patchkit.engine.chain import Step, apply_chain
+from patchkit.engine.model import File, Overlay
+from patchkit.engine.rule import Rule
+from patchkit.errors import Finding, Refused, Where
+from patchkit.files.atomic import make_folder, read_file, write_file
+from patchkit.files.growing import remove_folder
+from patchkit.files.lock import locked
+from patchkit.files.root import OWN, Root
+from patchkit.files.transaction import Recovered, change, recover
+from patchkit.target.record import Applied, Record, blob, read_record, write_record
+
+EXPANDED = 1 << 30
+"""Bytes that one recorded old file may take when it is expanded."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was done, or would be.
+
+    outcomes: one a patch, in order. changed: paths written or removed. recovered: an earlier
+    interrupted command that was undone first.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    findings: tuple[Finding, ...]
+    changed: tuple[str, ...] = ()
+    recovered: Recovered | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether only notes were found."""
+        return all(f.note for f in self.findings)
+
+
+def apply(
+    to: str | os.PathLike[str], steps: Sequence[Step], rule: Rule, *, dry: bool = False
+) -> Result:
+    """Apply patches in order to the folder `to`, all or nothing. dry: only say what would happen.
+
+    Raises Refused(foreign-edit) where a recorded path was edited since, EnvironmentFault(disk).
+    """
+    at = _folder(to)
+    with _held(at, dry):
+        recovered = None if dry else _recover(at)
+        root = Root(at)
+        record = read_record(at)
+        done = {row.sha256 for row in record.applied}
+        todo = [step for step in steps if step.patch.sha256 not in done]
+        touched = {p for row in record.applied for p in row.paths if row.sha256 in _digests(steps)}
+        edited = _edited(root, record, touched)
+        if edited:
+            return Result((), tuple(edited), recovered=recovered)
+        chain = apply_chain(Overlay(root), todo, rule)
+        outcomes = _in_order(steps, done, chain.outcomes)
+        if any(not f.note for f in chain.findings) or not chain.changes or dry:
+            return Result(outcomes, tuple(chain.findings), recovered=recovered)
+        after = _grown(root, record, todo, chain.outcomes)
+        _commit(root, at, dict(chain.changes), after, "apply")
+        return Result(outcomes, tuple(chain.findings), tuple(sorted(chain.changes)), recovered)
+
+
+def revert(to: str | os.PathLike[str], *, dry: bool = False) -> Result:
+    """Take back everything recorded in the folder `to`, byte for byte.
+
+    Raises Refused: no-op where nothing is recorded; foreign-edit where a path is not as apply
+    left it.
+    """
+    at = _folder(to)
+    with _held(at, dry):
+        recovered = None if dry else _recover(at)
+        root = Root(at)
+        record = read_record(at)
+        if not record.applied:
+            raise Refused(
+                Finding(
+                    "no-op",
+                    "there is nothing to take back: no patch is recorded here",
+                    Where(file=os.path.join(OWN, "state.json")),
+                    expected="a folder that patchkit apply changed",
+                    found=at,
+                    next="patchkit apply FILE… --to " + at,
+                )
+            )
+        edited = _edited(root, record, set(record.now()))
+        if edited:
+            raise Refused(*edited)
+        changes = {path: _old(at, row) for path, row in record.before().items()}
+        if not dry:
+            _commit(root, at, changes, Record(()), "revert")
+        return Result((), (), tuple(sorted(changes)), recovered)
+
+
+def state(to: str | os.PathLike[str]) -> tuple[Record, tuple[Finding, ...]]:
+    """What is recorded in the folder, and every recorded path that is not as it was left."""
+    at = _folder(to)
+    record = read_record(at)
+    return record, tuple(_edited(Root(at), record, set(record.now())))
+
+
+# -- steps -----------------------------------------------------------------------------------
+def _folder(to: str | os.PathLike[str]) -> str:
+    at = os.path.abspath(to)
+    if not os.path.isdir(at):
+        raise Refused(
+            Finding(
+                "missing-target",
+                f"there is no folder {at}",
+                Where(file=at),
+                expected="a folder to patch",
+                found="a file" if os.path.lexists(at) else "nothing",
+                next="name the folder with --to",
+            )
+        )
+    return at
+
+
+class _held:
+    """The folder's lock; nothing at all when only looking."""
+
+    def __init__(self, at: str, dry: bool) -> None:
+        self._lock = None if dry else locked(os.path.join(at, OWN, "lock"))
+        self._own = os.path.join(at, OWN)
+
+    def __enter__(self) -> None:
+        if self._lock is not None:
+            self._lock.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        if self._lock is None:
+            return
+        # A folder in which nothing was recorded is left as it was found.
+        if set(os.listdir(self._own)) <= {"lock"}:
+            remove_folder(self._own)
+        self._lock.__exit__(None, None, None)
+
+
+def _digests(steps: Sequence[Step]) -> set[str]:
+    return {step.patch.sha256 for step in steps}
+
+
+def _recover(at: str) -> Recovered | None:
+    found = recover(Root(at), os.path.join(at, OWN, "journal"))
+    if found is not None:
+        _tidy(at, read_record(at))
+    return found
+
+
+def _edited(root: Root, record: Record, paths: set[str]) -> list[Finding]:
+    found = []
+    now = record.now()
+    for path in sorted(paths):
+        expected, file = now[path], root.get(path)
+        if blob(file) != expected:
+            found.append(
+                Finding(
+                    "foreign-edit",
+                    f"{path} is not as patchkit left it",
+                    Where(file=path),
+                    expected=str(expected) if expected else "no file",
+                    found=str(blob(file)) if file else "no file",
+                    next="put your change aside (or into a patch of its own), restore the file, "
+                    "and run the command again",
+                )
+            )
+    return found
+
+
+def _in_order(
+    steps: Sequence[Step], done: set[str], outcomes: Sequence[Outcome]
+) -> tuple[Outcome, ...]:
+    rest = iter(outcomes)
+    return tuple(
+        Outcome(step.patch, "already-applied") if step.patch.sha256 in done else next(rest)
+        for step in steps
+    )
+
+
+def _grown(root: Root, record: Record, todo: Sequence[Step], outcomes: Sequence[Outcome]) -> Record:
+    """The record with a row for each patch that changed something."""
+    tree = Overlay(root)
+    rows = list(record.applied)
+    for step, outcome in zip(todo, outcomes, strict=True):
+        if outcome.changes:
+            paths = {p: (blob(tree.get(p)), blob(f)) for p, f in sorted(outcome.changes.items())}
+            rows.append(Applied(step.patch.name, step.patch.sha256, paths))
+            tree.changes.update(outcome.changes)
+    return Record(tuple(rows))
+
+
+def _commit(
+    root: Root, at: str, changes: Mapping[str, File | None], after: Record, what: str
+) -> None:
+    own = os.path.join(at, OWN)
+    _keep_old(root, own, read_record(at), after)
+
+    def finish() -> None:
+        write_record(at, after)
+
+    change(root, changes, os.path.join(own, "journal"), what=what, after=finish)
+    _tidy(at, after)
+
+
+def _keep_old(root: Root, own: str, before: Record, after: Record) -> None:
+    """Put aside the bytes of every path that is touched for the first time."""
+    known = before.before()
+    for path in after.before():
+        if path in known:
+            continue
+        file = root.get(path)
+        if file is not None:
+            make_folder(os.path.join(own, "base"))
+            write_file(os.path.join(own, "base", file.oid), zlib.compress(file.data, 6))
+
+
+def _old(at: str, row: object) -> File | None:
+    from patchkit.series.lockfile import Blob
+
+    if row is None:
+        return None
+    assert isinstance(row, Blob)
+    where = os.path.join(at, OWN, "base", row.oid)
+    try:
+        expander = zlib.decompressobj()
+        data = expander.decompress(read_file(where, EXPANDED), EXPANDED)
+        file = File(data, row.mode)
+    except zlib.error:
+        file = File(b"", 0)
+    if file.oid != row.oid:
+        raise Refused(
+            Finding(
+                "journal",
+                "the old bytes that were put aside are damaged",
+                Where(file=where),
+                expected=row.oid,
+                found=file.oid,
+                next="restore the file from its source",
+            )
+        )
+    return file
+
+
+def _tidy(at: str, record: Record) -> None:
+    """Drop old bytes that no record needs, and the folder when nothing is recorded."""
+    own = os.path.join(at, OWN)
+    if not record.applied:
+        for name in ("base", "journal"):
+            remove_folder(os.path.join(own, name))
+        if os.path.lexists(os.path.join(own, "state.json")):
+            Root(own).remove("state.json")

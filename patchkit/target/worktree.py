@@ -1,0 +1,272 @@
+"""A git work tree of a patched series: made new as a whole, or brought up to date in place.
+
+A new one is built beside its place and renamed into it. An existing one that patchkit made is
+changed by a transaction: only files that differ are written, so that the others keep their
+times and an incremental build survives. Its own `.git/config` is never obeyed while that is
+done: the store's repository looks at its index.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+
+from patchkit.engine.model import GITLINK, File
+from patchkit.errors import Finding, Refused, Where
+from patchkit.files.atomic import make_folder, read_file, write_file
+from patchkit.files.growing import remove_folder
+from patchkit.files.lock import locked
+from patchkit.files.root import Root
+from patchkit.files.transaction import Recovered, change, recover
+from patchkit.store.repo import Store
+from patchkit.target.checkout import (
+    BRANCH,
+    check_out,
+    copy_objects,
+    edited_paths,
+    index_entries,
+    init_repository,
+    label,
+    refresh_index,
+)
+
+STATE = os.path.join(".git", "patchkit", "state.json")
+JOURNAL = os.path.join(".git", "patchkit", "journal")
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the work tree is to be.
+
+    commits and trees: the chain, base first, one more than there are patches. tag: name of the
+    tag on the last commit. generated: files written beside the tracked ones, untracked.
+    """
+
+    pin: str
+    stack: str
+    tag: str
+    commits: tuple[str, ...]
+    trees: tuple[str, ...]
+    generated: dict[str, File]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was done. kind: new, updated or unchanged. files: how many were written or removed."""
+
+    kind: str
+    files: int
+    recovered: Recovered | None = None
+
+
+@dataclass(frozen=True)
+class _State:
+    commits: tuple[str, ...]
+    trees: tuple[str, ...]
+    generated: tuple[str, ...]
+    tag: str
+
+
+def write(store: Store, wanted: Wanted, to: str | os.PathLike[str]) -> Written:
+    """Make the work tree at `to` be `wanted`, all or nothing.
+
+    Raises Refused (foreign-edit with the paths; target-exists where a folder stands that
+    patchkit did not make; journal), EnvironmentFault(disk, git).
+    """
+    at = os.path.abspath(to)
+    parent = os.path.dirname(at)
+    make_folder(parent)
+    with locked(os.path.join(parent, f".{os.path.basename(at)}.pk-lock")):
+        _sweep(parent, os.path.basename(at))
+        if not os.path.lexists(at) or (os.path.isdir(at) and not os.listdir(at)):
+            return _make(store, wanted, at)
+        return _update(store, wanted, at)
+
+
+def would_write(store: Store, wanted: Wanted, to: str | os.PathLike[str]) -> tuple[Finding, ...]:
+    """Why `write` would refuse; empty where it would not. Nothing is written."""
+    at = os.path.abspath(to)
+    if not os.path.lexists(at) or (os.path.isdir(at) and not os.listdir(at)):
+        return ()
+    try:
+        state = _read_state(at)
+    except Refused as refusal:
+        return refusal.findings
+    return tuple(_foreign(store, state, wanted, at))
+
+
+# -- new -------------------------------------------------------------------------------------
+def _make(store: Store, wanted: Wanted, at: str) -> Written:
+    temporary = _temporary(at)
+    try:
+        init_repository(temporary, wanted.generated)
+        copy_objects(store, wanted.commits[-1], (), temporary)
+        check_out(temporary, wanted.trees[-1])
+        root = Root(temporary)
+        for path, file in wanted.generated.items():
+            root.put(path, file, sync=False)
+        label(temporary, wanted.commits[-1], wanted.tag)
+        _write_state(temporary, wanted)
+        if os.path.isdir(at):
+            os.rmdir(at)
+        os.rename(temporary, at)
+    except BaseException:
+        remove_folder(temporary)
+        raise
+    return Written("new", sum(1 for _ in store.tree(wanted.trees[-1]).walk()))
+
+
+def _temporary(at: str) -> str:
+    return os.path.join(os.path.dirname(at), f".{os.path.basename(at)}.pk-new-{os.getpid()}")
+
+
+def _sweep(parent: str, name: str) -> None:
+    """Remove what a killed run left; the lock says that nobody else is at it."""
+    for entry in os.listdir(parent):
+        if entry.startswith(f".{name}.pk-new-"):
+            remove_folder(os.path.join(parent, entry))
+
+
+# -- in place --------------------------------------------------------------------------------
+def _update(store: Store, wanted: Wanted, at: str) -> Written:
+    root = Root(at)
+    recovered = recover(root, os.path.join(at, JOURNAL))
+    state = _read_state(at)
+    if recovered is not None:
+        _settle(at, state.commits[-1], state.trees[-1], state.tag)
+    foreign = _foreign(store, state, wanted, at)
+    if foreign:
+        raise Refused(*foreign)
+    changes = _changes(store, state, wanted, at)
+    same = not changes and state.commits == wanted.commits and state.tag == wanted.tag
+    if same:
+        return Written("unchanged", 0, recovered)
+    copy_objects(store, wanted.commits[-1], (state.commits[-1],), at)
+
+    def finish() -> None:
+        _settle(at, wanted.commits[-1], wanted.trees[-1], wanted.tag)
+        _write_state(at, wanted)
+
+    change(root, changes, os.path.join(at, JOURNAL), what=f"apply to {at}", after=finish)
+    return Written("updated", len(changes), recovered)
+
+
+def _settle(at: str, commit: str, tree: str, tag: str) -> None:
+    """Make index, branch and tag say what the files are."""
+    refresh_index(at, tree)
+    label(at, commit, tag)
+
+
+def _changes(store: Store, state: _State, wanted: Wanted, at: str) -> dict[str, File | None]:
+    """What has to be written: the new tree against what stands there."""
+    new = store.tree(wanted.trees[-1])
+    paths = set(edited_paths(store, at))
+    if state.trees[-1] != wanted.trees[-1]:
+        before = {e.path: e for e in index_entries(store, at)}
+        after = {e.path: e for e in new.walk()}
+        paths |= {p for p in {*before, *after} if before.get(p) != after.get(p)}
+    new.prefetch(sorted(paths))
+    changes: dict[str, File | None] = {}
+    for path in paths:
+        file = new.get(path)
+        if file is None or file.mode != GITLINK:
+            changes[path] = file
+    root = Root(at)
+    for path, file in wanted.generated.items():
+        # A build writes these anew; only what was never there is put back.
+        if root.stat(path) is None:
+            changes[path] = file
+    return changes
+
+
+def _foreign(store: Store, state: _State, wanted: Wanted, at: str) -> list[Finding]:
+    """Tracked paths that are neither base nor ours."""
+    root = Root(at)
+    known = [store.tree(t) for t in dict.fromkeys((*wanted.trees, *state.trees)) if store.has(t)]
+    suspects: dict[str, str] = {}
+    for path in edited_paths(store, at):
+        file = root.get(path)
+        suspects[path] = f"{file.oid} ({file.mode:o})" if file else "no file"
+    listed = {e.path: e for e in index_entries(store, at)}
+    # An index entry that no known tree has was added by somebody.
+    for path, entry in listed.items():
+        if path not in suspects and not any(t.listed(path) == entry for t in known[:1]):
+            suspects[path] = f"{entry.oid} ({entry.mode:o})"
+    found = []
+    for path, shown in sorted(suspects.items()):
+        ours = []
+        for tree in known:
+            blob = tree.listed(path)
+            ours.append(f"{blob.oid} ({blob.mode:o})" if blob else "no file")
+        if shown in ours and not (shown == "no file" and path not in listed):
+            continue
+        found.append(
+            Finding(
+                "foreign-edit",
+                f"{path} is tracked and neither as in {wanted.pin} nor as patched",
+                Where(file=path),
+                expected=" or ".join(dict.fromkeys(ours)) or "not tracked",
+                found=shown,
+                next=f"keep it elsewhere (git -C {at} diff), put it back with "
+                f"git -C {at} checkout -- {path}, or apply --to another folder",
+            )
+        )
+    return found
+
+
+# -- state -----------------------------------------------------------------------------------
+def _write_state(at: str, wanted: Wanted) -> None:
+    body = {
+        "format": FORMAT,
+        "pin": wanted.pin,
+        "stack": wanted.stack,
+        "tag": wanted.tag,
+        "commits": list(wanted.commits),
+        "trees": list(wanted.trees),
+        "generated": sorted(wanted.generated),
+    }
+    make_folder(os.path.dirname(os.path.join(at, STATE)))
+    write_file(os.path.join(at, STATE), (json.dumps(body, indent=1) + "\n").encode("ascii"))
+
+
+def _read_state(at: str) -> _State:
+    where = os.path.join(at, STATE)
+    if not os.path.isfile(where) or os.path.islink(os.path.join(at, ".git")):
+        raise Refused(
+            Finding(
+                "target-exists",
+                f"{at} exists and was not made by patchkit",
+                Where(file=at),
+                expected="a new folder, or one that patchkit apply made",
+                found="a file" if not os.path.isdir(at) else "a folder of somebody else",
+                next="patchkit apply … --to another folder",
+            )
+        )
+    try:
+        body = json.loads(read_file(where))
+        if body["format"] != FORMAT:
+            raise ValueError(f"format {body['format']}")
+        state = _State(
+            tuple(map(str, body["commits"])),
+            tuple(map(str, body["trees"])),
+            tuple(map(str, body["generated"])),
+            str(body["tag"]),
+        )
+        ids = (*state.commits, *state.trees)
+        if not state.commits or not all(len(i) == 40 and int(i, 16) >= 0 for i in ids):
+            raise ValueError("not object ids")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Refused(
+            Finding(
+                "journal",
+                f"the record of what was applied cannot be read: {error}",
+                Where(file=where),
+                next="apply --to another folder, or remove this one",
+            )
+        ) from error
+    return state
+
+
+__all__ = ["BRANCH", "Wanted", "Written", "would_write", "write"]
