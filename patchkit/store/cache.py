@@ -18,6 +18,7 @@ VARIABLE = "PATCHKIT_CACHE"
 STORE = "store-1.git"
 RESULTS = "results"
 DOWNLOADS = "downloads"
+REMOTES = "remotes"
 IN_USE = "in-use"
 
 
@@ -34,6 +35,7 @@ class Usage:
 _PARTS = (
     (STORE, "source trees and patched trees"),
     (DOWNLOADS, "verified downloads"),
+    (REMOTES, "what is known of git servers"),
     (RESULTS, "results of earlier runs"),
 )
 

@@ -23,10 +23,15 @@ class Missing(KeyError):
 
 
 class ObjectReader:
-    """Reads objects. The process starts with the first request and ends with `close`."""
+    """Reads objects. The process starts with the first request and ends with `close`.
 
-    def __init__(self, git_dir: str) -> None:
+    alternates: another repository's object folder that is read as well; that repository's
+    configuration is not.
+    """
+
+    def __init__(self, git_dir: str, alternates: str = "") -> None:
         self.git_dir = git_dir
+        self._env = also_reading(alternates)
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> ObjectReader:
@@ -61,7 +66,7 @@ class ObjectReader:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
-                    env=git.environment(),
+                    env=git.environment() | self._env,
                     bufsize=1 << 16,
                 )
             except OSError as error:
@@ -83,6 +88,18 @@ class ObjectReader:
         """Kind and content of one object; faults as for `read`."""
         ((kind, data),) = self._answers([oid], "")
         return kind, data
+
+    def absent(self, oids: Iterable[str]) -> list[str]:
+        """Those of `oids` that are not there. Asks a process of its own."""
+        wanted = list(dict.fromkeys(oids))
+        out = git.run(
+            ["cat-file", "--batch-check=%(objectname)"],
+            git_dir=self.git_dir,
+            input="".join(f"{oid}\n" for oid in wanted).encode("ascii"),
+            extra=self._env,
+        )
+        lines = out.decode("ascii").splitlines()
+        return [oid for oid, line in zip(wanted, lines, strict=True) if line.endswith(" missing")]
 
     def read_many(self, oids: Iterable[str], kind: str) -> Iterator[bytes]:
         """The contents of many objects in their order; faults as for `read`."""
@@ -132,6 +149,14 @@ class ObjectReader:
         if found != oid or (kind and words[1] != kind):
             raise EnvironmentFault(damaged(oid, kind or words[1], f"{words[1]} {found}"))
         return words[1], data
+
+
+def also_reading(objects: str) -> dict[str, str]:
+    """The environment in which git reads the object folder `objects` too ("" for none)."""
+    if not objects:
+        return {}
+    quoted = objects.replace("\\", "\\\\").replace('"', '\\"')
+    return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{quoted}"'}  # quoted: it may hold a colon
 
 
 def damaged(oid: str, kind: str, found: str) -> Finding:

@@ -1,0 +1,16 @@
+"""The sha256 of a file."""
+
+from __future__ import annotations
+
+import hashlib
+
+from patchkit.files.root import disk_fault
+
+
+def digest_of(path: str) -> str:
+    """64 hex digits. Raises EnvironmentFault(disk) where the file cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise disk_fault(error, path, "read") from error
