@@ -21,7 +21,7 @@ DRIFT = frozenset(
     "pin-mismatch tag-moved patch-edited series-edited lock-stale offset ambiguous conflict "
     "upstreamed obsolete moved missing-target duplicate partly-applied foreign-edit wrong-order "
     "not-built-from-this no-op unused sdist-gap pin-incomplete proof-broken proof-missing "
-    "guard-cuts".split()
+    "guard-cuts fuzz already-applied".split()
 )
 """Names of differences between what the lock says and what is found."""
 

@@ -77,6 +77,13 @@ class MemoryTree:
     def named(self, name: str) -> list[str]:
         return sorted(p for p in self.files if p.rpartition("/")[2] == name)
 
+    def under(self, path: str) -> list[str]:
+        """Paths below the folder `path`, sorted. A tree may lack this: the engine then takes a
+        folder for one that keeps some file, and refuses to put a file in its place.
+        """
+        prefix = path + "/"
+        return sorted(p for p in self.files if p.startswith(prefix))
+
     def with_changes(self, changes: Mapping[str, File | None]) -> MemoryTree:
         """A new tree with `changes` made (None deletes)."""
         files = dict(self.files)

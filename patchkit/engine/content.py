@@ -1,0 +1,151 @@
+"""A file's content as lines, and what can be asked of them quickly.
+
+Indexes are made when first asked for: a hunk that holds at its stated line needs none.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate
+
+from patchkit.engine.model import REGULAR, File
+from patchkit.engine.text import split_lines
+
+FEW = 64
+"""Up to so many places are tried one by one; above, one substring search over the whole file."""
+
+MANY = 1000
+"""No more places than this are listed: more are ambiguous all the same."""
+
+
+def fold(line: bytes) -> bytes:
+    """A line with its white space (and U+00A0) reduced: equal for lines that differ only there."""
+    return b" ".join(line.replace(b"\xc2\xa0", b" ").split())
+
+
+class Text:
+    """Lines of one version of a file, with lazy indexes. Treated as immutable."""
+
+    __slots__ = ("_data", "_folded", "_found", "_positions", "_starts", "lines")
+
+    def __init__(self, lines: list[bytes]) -> None:
+        self.lines = lines
+        self._positions: dict[bytes, list[int]] | None = None
+        self._folded: dict[bytes, list[int]] | None = None
+        self._data: bytes | None = None
+        self._starts: list[int] = []
+        self._found: dict[bytes, list[int]] = {}
+
+    @classmethod
+    def of(cls, data: bytes) -> Text:
+        """The text of a file's bytes."""
+        return cls(split_lines(data))
+
+    @property
+    def data(self) -> bytes:
+        """The bytes, joined once."""
+        if self._data is None:
+            self._data = b"".join(self.lines)
+        return self._data
+
+    def positions(self) -> dict[bytes, list[int]]:
+        """Line -> every index where it stands, ascending."""
+        if self._positions is None:
+            self._positions = _index(self.lines)
+        return self._positions
+
+    def folded(self) -> dict[bytes, list[int]]:
+        """Folded line -> every index where it stands; blank lines are left out."""
+        if self._folded is None:
+            self._folded = _index([fold(line) for line in self.lines])
+            self._folded.pop(b"", None)
+        return self._folded
+
+    def has(self, block: Sequence[bytes], at: int) -> bool:
+        """Whether `block` stands at index `at`."""
+        if at < 0 or at + len(block) > len(self.lines):
+            return False
+        return self.lines[at : at + len(block)] == list(block)
+
+    def places(self, block: Sequence[bytes]) -> list[int]:
+        """Every index where `block` stands, ascending (at most MANY); overlapping ones too.
+
+        Looks at the places of the block's rarest line, or searches the bytes where every line
+        is common, so that the cost is never lines times places.
+        """
+        if not block or len(block) > len(self.lines):
+            return []
+        positions, rarest, within = self.positions(), None, 0
+        for i, line in enumerate(block):
+            found = positions.get(line)
+            if found is None:
+                return []
+            if rarest is None or len(found) < len(rarest):
+                rarest, within = found, i
+        assert rarest is not None
+        if len(rarest) > FEW:
+            return self._search(b"".join(block))
+        return [at - within for at in rarest if self.has(block, at - within)]
+
+    def _search(self, needle: bytes) -> list[int]:
+        if needle in self._found:
+            return self._found[needle]
+        if not self._starts:
+            self._starts = [0, *accumulate(map(len, self.lines))]
+        data, starts = self.data, self._starts
+        found: list[int] = []
+        offset = data.find(needle)
+        while offset >= 0 and len(found) < MANY:
+            line = bisect_left(starts, offset)
+            whole = needle.endswith(b"\n") or offset + len(needle) == len(data)
+            if starts[line] == offset and whole:
+                found.append(line)
+                line += 1
+            offset = data.find(needle, starts[line]) if line < len(starts) else -1
+        self._found[needle] = found
+        return found
+
+
+def _index(lines: Sequence[bytes]) -> dict[bytes, list[int]]:
+    index: dict[bytes, list[int]] = {}
+    for i, line in enumerate(lines):
+        if line in index:
+            index[line].append(i)
+        else:
+            index[line] = [i]
+    return index
+
+
+class TextFile(File):
+    """A file that the engine made: kept as lines, joined when its bytes are first asked for.
+
+    A chain edits one file many times; joining and splitting it for each patch would cost more
+    than all the rest.
+    """
+
+    text: Text
+
+    def __init__(self, text: Text, mode: int = REGULAR) -> None:
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "mode", mode)
+
+    @property
+    def data(self) -> bytes:
+        return self.text.data
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, File):
+            return NotImplemented
+        return self.mode == other.mode and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash((self.data, self.mode))
+
+    def __repr__(self) -> str:
+        return f"TextFile(lines={len(self.text.lines)}, mode={self.mode:o})"
+
+
+def text_of(file: File) -> Text:
+    """The file's text; an engine-made file has it at hand."""
+    return file.text if isinstance(file, TextFile) else Text.of(file.data)

@@ -1,0 +1,162 @@
+"""What the patches of a series have to do with each other: duplicates, wrong order, how far a
+tree is patched already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from patchkit.engine.apply import Outcome, There, put
+from patchkit.engine.history import History
+from patchkit.engine.model import Patch, Tree
+from patchkit.engine.quote import show_path
+from patchkit.engine.rule import Allow, Rule
+from patchkit.engine.strip import Root, find_root
+from patchkit.engine.work import Work
+from patchkit.errors import Finding, Where
+
+TRIALS = 32
+"""How many later patches are tried as the one that should have come first."""
+
+Hunks = Mapping[tuple[str, tuple[tuple[bytes, bytes], ...]], int]
+"""(path, all lines of a hunk) -> the first patch that has it."""
+
+
+class Entry(Protocol):
+    """What is asked of a step of a series."""
+
+    @property
+    def patch(self) -> Patch: ...
+    @property
+    def strip(self) -> int | None: ...
+    @property
+    def directory(self) -> str | None: ...
+    @property
+    def reverse(self) -> bool: ...
+    @property
+    def selected(self) -> bool: ...
+    @property
+    def allow(self) -> Allow: ...
+
+
+def duplicates(outcome: Outcome, history: History, hunks: Hunks, names: Sequence[str]) -> Outcome:
+    """The outcome, refused where a hunk repeats what an earlier patch of the series did.
+
+    Either it is there already because that patch made it, or (a pure insertion) it holds a
+    second time beside the first.
+    """
+    found: list[tuple[There, int]] = []
+    if outcome.state == "applied":
+        for edit in outcome.edits:
+            if edit.old is None:
+                continue
+            for number, hunk in enumerate(edit.hunks, 1):
+                earlier = hunks.get((edit.new or edit.old, hunk.lines))
+                if earlier is None:
+                    continue
+                start = edit.starts[number - 1]
+                part = There(edit.old, number, start + 1, len(hunk.old))
+                # An inserted line may stand just outside the context that matches again.
+                if history.changed(edit.old, max(start - 1, 0), start + part.lines + 1) == earlier:
+                    found.append((part, earlier))
+    else:
+        for part in outcome.there:
+            stop = part.line - 1 + max(part.lines, 1)
+            by = history.changed(part.file, part.line - 1, stop)
+            if by is not None:
+                found.append((part, by))
+    if not found:
+        return outcome
+    findings = tuple(_duplicate(outcome.patch, part, names[by]) for part, by in found[:20])
+    rest = outcome.findings
+    if len(found) == len(outcome.there):
+        rest = tuple(f for f in rest if f.name not in ("partly-applied", "upstreamed"))
+    return replace(
+        outcome, state="refused", changes={}, findings=(*findings, *rest), places=(), edits=()
+    )
+
+
+def _duplicate(patch: Patch, part: There, earlier: str) -> Finding:
+    what = f"hunk {part.hunk}" if part.hunk else "all"
+    return Finding(
+        "duplicate",
+        f"{what} of {show_path(part.file)} is in {show_path(earlier)} already",
+        Where(patch.name, part.file, part.hunk or None, part.line),
+        expected="each change in one patch",
+        found=f"the same change in {show_path(earlier)}",
+        next=f"patchkit refresh {show_path(patch.name)}",
+    )
+
+
+def wrong_order(
+    tree: Tree, steps: Sequence[Entry], outcomes: Sequence[Outcome], rule: Rule
+) -> list[Outcome]:
+    """The outcomes, with patches that hold after a later one said to stand too early."""
+    out = list(outcomes)
+    for number, outcome in enumerate(outcomes):
+        if outcome.state != "refused" or outcome.there:
+            continue
+        paths = {finding.where.file for finding in outcome.findings}
+        later = [
+            n
+            for n in range(number + 1, len(steps))
+            if outcomes[n].state == "applied" and not paths.isdisjoint(outcomes[n].changes)
+        ]
+        for n in later[:TRIALS]:
+            work = Work(tree)
+            for before in outcomes[: n + 1]:
+                work.take(before.changes)
+            if _put(work, steps[number], rule).state == "applied":
+                out[number] = replace(outcome, findings=_too_early(outcome, steps[n].patch.name))
+                break
+    return out
+
+
+def _put(work: Work, step: Entry, rule: Rule, reverse: bool = False) -> Outcome:
+    if step.strip is None:
+        root = find_root(work, step.patch, directory=step.directory)
+    else:
+        root = Root(step.strip, step.directory or "")
+    loose = Rule(allow=step.allow)
+    return put(work, step.patch, loose, root, reverse=step.reverse != reverse)
+
+
+def _too_early(outcome: Outcome, needs: str) -> tuple[Finding, ...]:
+    first = outcome.findings[0]
+    name = show_path(outcome.patch.name)
+    details = [detail for f in outcome.findings for detail in (f.message, *f.details)]
+    return (
+        Finding(
+            "wrong-order",
+            f"{name} does not hold where it stands in the series, and holds after "
+            f"{show_path(needs)}, which comes later",
+            first.where,
+            expected=f"{show_path(needs)} before {name}",
+            found=f"{name} first",
+            details=tuple(details[:12]),
+            next=f"patchkit move {name} --after {show_path(needs)}",
+        ),
+    )
+
+
+def patched_up_to(tree: Tree, steps: Sequence[Entry]) -> int:
+    """How many first steps of the series are in the tree already, all of them in full.
+
+    Shown by taking them out again, the last one first; 0 where none is, or where it cannot be
+    told.
+    """
+    if any(step.reverse for step in steps):
+        return 0
+    for count in range(len(steps), 0, -1):
+        work = Work(tree)
+        for step in reversed(steps[:count]):
+            if not step.selected:
+                continue
+            undone = _put(work, step, Rule(), reverse=True)
+            if undone.state != "applied":
+                break
+            work.take(undone.changes)
+        else:
+            return count
+    return 0

@@ -1,0 +1,423 @@
+"""One action on one file: its checks, its hunks, its result in the draft."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from patchkit.engine.actions import Action
+from patchkit.engine.content import Text, TextFile
+from patchkit.engine.model import REGULAR, SYMLINK, File, Hunk
+from patchkit.engine.place import (
+    FAILS,
+    HOLDS,
+    THERE,
+    Place,
+    Spot,
+    holds,
+    place_hunks,
+    splice,
+    splice_at,
+    stated,
+)
+from patchkit.engine.quote import show_line, show_path
+from patchkit.engine.rule import Rule
+from patchkit.engine.work import Draft
+from patchkit.errors import Finding, Where
+
+Starts = Callable[[str, Sequence[Hunk]], Sequence[int]]
+"""Where the hunks of a path are stated: a chain subtracts the lines of what it left out."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a patch is performed. detect: tell results that are there already apart (not for -R).
+    modes: a file must have exactly the mode that the action changes or takes away.
+    """
+
+    patch: str
+    rule: Rule
+    starts: Starts
+    detect: bool = True
+    modes: bool = False
+
+
+@dataclass
+class Result:
+    """What became of one action.
+
+    held: it is in the draft. there: "there" (its result stands already), "gone" (a file to
+    delete is absent) or "mode" (only the mode, and the file has it). spots and text: for
+    explaining hunks that fail. starts: the index of each hunk that was placed, for the record of
+    who changed what. findings: what is wrong besides hunks.
+    """
+
+    action: Action
+    held: bool = False
+    there: str = ""
+    spots: list[Spot] = field(default_factory=list)
+    text: Text | None = None
+    hunks: Sequence[Hunk] = ()
+    starts: Sequence[int] = ()
+    places: list[Place] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    def fail(self, finding: Finding) -> Result:
+        """The same result, with one more reason why it does not hold."""
+        self.findings.append(finding)
+        self.held = False
+        return self
+
+
+def perform(action: Action, draft: Draft, leaving: set[str], setting: Setting) -> Result:
+    """Put one action into the draft, or say why not. leaving: paths that this mail takes away."""
+    result = Result(action)
+    if action.kind == "create":
+        return _create(action, draft, leaving, setting, result)
+    source = action.old
+    assert source is not None
+    moved = action.kind in ("rename", "copy")
+    if action.kind == "copy" or (moved and not draft.edited(source)):
+        file = draft.before(source)
+    else:
+        file = draft.get(source)
+    if file is None:
+        if action.kind == "modify" and _may_create(action) and not draft.blocked(source):
+            made = replace(action, kind="create", old=None, new=source)
+            return _create(made, draft, leaving, setting, result)
+        if action.kind in ("delete", "uncopy"):
+            result.there = "gone"
+        elif moved and action.new is not None:
+            _moved_already(action, draft, setting, result)
+        return result.fail(_missing(action, source, draft, setting))
+    wrong = _wrong_type(action, source, file, setting)
+    if wrong is not None:
+        return result.fail(wrong)
+    text = result.text = draft.work.text(source, file)
+    lines = _placed(action, source, text, setting, result)
+    if lines is None:
+        if moved and setting.detect:
+            _moved_already(action, draft, setting, result)
+        return result
+    if action.kind in ("delete", "uncopy"):
+        return _delete(action, source, file, lines, draft, setting, result)
+    new = action.new
+    assert new is not None
+    mode = action.new_mode if action.new_mode is not None else file.mode
+    if moved and _taken(new, source, draft, leaving):
+        if action.kind == "copy":
+            there = draft.get(new)
+            same = there is not None and there.mode == mode and _same(draft, new, there, lines)
+            result.there = "there" if same else ""
+        return result.fail(_exists(action, new, setting))
+    if action.kind == "modify" and not action.hunks and file.mode == mode:
+        result.there = "mode"
+    if lines is text.lines:
+        made_file = _with_mode(file, mode)
+    else:
+        made_file = TextFile(
+            Text(list(lines)) if not isinstance(lines, list) else Text(lines), mode
+        )
+    if action.kind == "rename":
+        draft.remove(source, renamed=True)
+    draft.write(new, made_file, edit=action.kind == "modify")
+    result.held = True
+    return result
+
+
+# ---------------------------------------------------------------- hunks
+
+
+def _placed(
+    action: Action, path: str, text: Text, setting: Setting, result: Result
+) -> list[bytes] | None:
+    """The lines after the action's hunks; None where one of them fails. Fills `result`."""
+    hunks: Sequence[Hunk] = action.hunks
+    result.hunks = hunks
+    if not hunks:
+        return text.lines
+    starts = setting.starts(path, hunks)
+    if not holds(text.lines, hunks, starts):
+        if setting.rule.allow.line_endings == "target":
+            hunks = result.hunks = _with_line_ends(hunks, text.lines)
+        spots = place_hunks(text, path, hunks, starts, setting.rule, detect=setting.detect)
+        result.spots = spots
+        result.starts = [spot.index for spot in spots]
+        result.places = [
+            Place(path, i, spot.index + 1, spot.offset, spot.trim.fuzz if spot.trim else 0)
+            for i, spot in enumerate(spots, 1)
+            if spot.status == HOLDS
+        ]
+        if any(spot.status != HOLDS for spot in spots):
+            if all(spot.status == THERE for spot in spots):
+                result.there = "there"
+            return None
+        return splice(text.lines, hunks, spots)
+    result.starts = starts
+    result.places = [Place(path, i, at + 1) for i, at in enumerate(starts, 1)]
+    return splice_at(text.lines, hunks, starts)
+
+
+def _with_line_ends(hunks: Sequence[Hunk], lines: Sequence[bytes]) -> Sequence[Hunk]:
+    """The hunks with the file's own line ends, where all of its lines have the same."""
+    ended = [line for line in lines if line.endswith(b"\n")]
+    crlf = sum(1 for line in ended if line.endswith(b"\r\n"))
+    if crlf not in (0, len(ended)):
+        return hunks
+    end = b"\r\n" if crlf else b"\n"
+    return [
+        replace(
+            hunk,
+            lines=tuple(
+                (tag, line[:-1].removesuffix(b"\r") + end if line.endswith(b"\n") else line)
+                for tag, line in hunk.lines
+            ),
+        )
+        for hunk in hunks
+    ]
+
+
+# ---------------------------------------------------------------- new and deleted files
+
+
+def _create(
+    action: Action, draft: Draft, leaving: set[str], setting: Setting, result: Result
+) -> Result:
+    path = action.new
+    assert path is not None
+    lines = [line for hunk in action.hunks for line in hunk.new]
+    mode = action.new_mode if action.new_mode is not None else REGULAR
+    if any(hunk.old for hunk in action.hunks):
+        return result.fail(
+            Finding(
+                "conflict",
+                f"{show_path(path)} is to be a new file, and its hunk has old lines",
+                _where(setting, action, path),
+                expected="no old lines",
+                next=_refresh(setting),
+            )
+        )
+    if _taken(path, None, draft, leaving):
+        old = draft.get(path)
+        if old is None:
+            return result.fail(_exists(action, path, setting))
+        if _same(draft, path, old, lines):
+            if old.mode == mode:
+                result.there = "there"
+            found = f"this content with mode {old.mode:o}"
+        else:
+            found = f"a file of {len(draft.work.text(path, old).lines)} lines, mode {old.mode:o}"
+        return result.fail(_exists(action, path, setting, found, f"{mode:o}"))
+    result.hunks = action.hunks
+    result.starts = [0] * len(action.hunks)
+    result.places = [Place(path, i, 1) for i in range(1, len(action.hunks) + 1)]
+    draft.write(path, TextFile(Text(lines), mode))
+    result.held = True
+    return result
+
+
+def _delete(
+    action: Action,
+    path: str,
+    file: File,
+    lines: Sequence[bytes],
+    draft: Draft,
+    setting: Setting,
+    result: Result,
+) -> Result:
+    if action.kind == "uncopy":
+        source = draft.get(action.new) if action.new is not None else None
+        if source is not None and action.new is not None and not draft.edited(action.new):
+            left = [] if _same(draft, action.new, source, lines) else list(lines)
+        else:
+            left = []
+    else:
+        left = list(lines)
+    if left:
+        return result.fail(
+            Finding(
+                "conflict",
+                f"{show_path(path)} is not the file that the patch would delete: "
+                f"{len(left)} of its lines are not in the patch",
+                _where(setting, action, path),
+                expected="a file that is empty after the patch's lines are removed",
+                found=f"left over: {show_line(left[0])}",
+                next=_refresh(setting),
+            )
+        )
+    draft.remove(path)
+    result.held = True
+    return result
+
+
+# ---------------------------------------------------------------- what is in the way
+
+
+def _taken(path: str, source: str | None, draft: Draft, leaving: set[str]) -> bool:
+    """Whether a new name is taken by a file that this patch does not take away."""
+    if path == source:
+        return False
+    if path in draft.written:
+        return True
+    return path not in leaving and draft.get(path) is not None
+
+
+def _same(draft: Draft, path: str, file: File, lines: Sequence[bytes]) -> bool:
+    return draft.work.text(path, file).lines == list(lines)
+
+
+def _with_mode(file: File, mode: int) -> File:
+    if file.mode == mode:
+        return file
+    return TextFile(file.text, mode) if isinstance(file, TextFile) else File(file.data, mode)
+
+
+def _may_create(action: Action) -> bool:
+    """A plain diff with an empty old side names a new file where none exists, as git reads it."""
+    return (
+        not action.git
+        and len(action.hunks) == 1
+        and not action.hunks[0].old
+        and action.hunks[0].old_start == 0
+    )
+
+
+def _moved_already(action: Action, draft: Draft, setting: Setting, result: Result) -> None:
+    """Whether a rename or a copy was done before: the new file is what it makes."""
+    new, old = action.new, action.old
+    file = draft.get(new) if new is not None else None
+    if file is None or new is None or old is None or not setting.detect:
+        return
+    if action.kind == "copy" and not action.hunks:
+        source = draft.before(old)
+        if source is None or source.data != file.data:
+            return
+    text = draft.work.text(new, file)
+    turned = [hunk.reversed() for hunk in action.hunks]
+    starts = [stated(hunk) for hunk in turned]
+    spots = place_hunks(text, new, turned, starts, Rule(), detect=False)
+    if all(spot.status != FAILS for spot in spots):
+        result.there = "there"
+
+
+def _wrong_type(action: Action, path: str, file: File, setting: Setting) -> Finding | None:
+    """A link where the patch has a file, a file where it has a link, or another mode."""
+    link, wants = file.mode == SYMLINK, action.old_mode == SYMLINK
+    if link and not wants and (action.hunks or action.old_mode is not None):
+        return Finding(
+            "symlink-in-path",
+            f"{show_path(path)} is a symbolic link; the patch edits a file, "
+            "and nothing is written through a link",
+            _where(setting, action, path),
+            expected="a regular file",
+            found=f"a symbolic link to {show_path(file.data.decode('utf-8', 'surrogateescape'))}",
+            next="patch the file that the link names",
+        )
+    if wants and not link:
+        return Finding(
+            "conflict",
+            f"{show_path(path)} is no symbolic link, and the patch has one there",
+            _where(setting, action, path),
+            expected="a symbolic link",
+            found=f"a file, mode {file.mode:o}",
+            next=_refresh(setting),
+        )
+    changes_mode = action.new_mode is not None and action.new_mode != action.old_mode
+    matters = setting.modes and (changes_mode or action.kind == "delete")
+    if matters and action.old_mode is not None and file.mode != action.old_mode:
+        return Finding(
+            "conflict",
+            f"{show_path(path)} has mode {file.mode:o}",
+            _where(setting, action, path),
+            expected=f"mode {action.old_mode:o}",
+            found=f"mode {file.mode:o}",
+            next=_refresh(setting),
+        )
+    return None
+
+
+def _missing(action: Action, path: str, draft: Draft, setting: Setting) -> Finding:
+    blocked = draft.blocked(path)
+    if blocked is not None and blocked[1].mode == SYMLINK:
+        return through_link(action, path, blocked[0], setting)
+    where = _where(setting, action, path)
+    verb = {"delete": "delete", "uncopy": "delete", "rename": "rename", "copy": "copy"}
+    what = verb.get(action.kind, "edit")
+    others = [p for p in draft.work.named(path.rpartition("/")[2]) if draft.get(p) is not None]
+    details = []
+    if len(others) == 1:
+        details.append(f"one file of that name is elsewhere: {show_path(others[0])}")
+    elif others:
+        shown = ", ".join(show_path(p) for p in others[:5])
+        details.append(f"{len(others)} files of that name are elsewhere: {shown}")
+    if "\\" in path:
+        details.append(
+            f"the name has a backslash, which is part of it here: {show_path(path)} "
+            "(was the patch made on Windows?)"
+        )
+    if blocked is not None:
+        details.append(f"{show_path(blocked[0])} is a file, not a folder")
+    return Finding(
+        "missing-target",
+        f"{show_path(path)}, which the patch would {what}, is not in the tree",
+        where,
+        expected=show_path(path),
+        found="; ".join(details) if details else "no file of that name anywhere",
+        details=tuple(details[1:]),
+        next=_refresh(setting),
+    )
+
+
+def _exists(
+    action: Action, path: str, setting: Setting, found: str = "a file", mode: str = ""
+) -> Finding:
+    what = {"rename": "rename a file to", "copy": "copy a file to"}.get(action.kind, "create")
+    with_mode = f" with mode {mode}" if mode else ""
+    return Finding(
+        "target-exists",
+        f"{show_path(path)} exists, and the patch would {what} it: nothing is overwritten",
+        _where(setting, action, path),
+        expected=f"no file there, or this very content{with_mode}",
+        found=found,
+        next=_refresh(setting),
+    )
+
+
+def through_link(action: Action, path: str, link: str, setting: Setting) -> Finding:
+    """The finding for a path that leads through a link."""
+    return Finding(
+        "symlink-in-path",
+        f"{show_path(path)} lies behind {show_path(link)}, which is a symbolic link: "
+        "nothing is written through a link",
+        _where(setting, action, path),
+        expected=f"{show_path(link)} as a folder",
+        found="a symbolic link",
+        next="do not use this patch before you know where the link leads",
+    )
+
+
+def in_the_way(result: Result, draft: Draft, setting: Setting) -> Finding | None:
+    """What keeps a new path from being in the tree after the patch: a file or a link where it
+    needs a folder, a folder where it needs a name.
+    """
+    action, path = result.action, result.action.new
+    if path is None or path not in draft.written or draft.work.get(path) is not None:
+        return None
+    blocked = draft.blocked(path)
+    if blocked is not None:
+        if blocked[1].mode == SYMLINK:
+            return through_link(action, path, blocked[0], setting)
+        return _exists(
+            action, blocked[0], setting, f"a file where {show_path(path)} needs a folder"
+        )
+    if draft.keeps_folder(path):
+        return _exists(action, path, setting, "a folder")
+    return None
+
+
+def _where(setting: Setting, action: Action, path: str) -> Where:
+    return Where(setting.patch, path, None, None, action.patch_line or None)
+
+
+def _refresh(setting: Setting) -> str:
+    return f"patchkit refresh {show_path(setting.patch)}"

@@ -1,0 +1,252 @@
+"""From the names in a patch to paths of a tree: strip levels, and finding the root.
+
+git's own reading (-p1 at the tree's root) comes first wherever any file of the patch is found
+so. Only where it finds fewer files than another root is that one taken: no prefixes (-p0), a
+path copied out of somebody's site-packages, a patch made inside the package. Evidence is always
+a file that exists; a name alone never moves a patch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from patchkit.engine.content import text_of
+from patchkit.engine.model import Patch, Section, Tree
+from patchkit.engine.paths import unsafe
+from patchkit.engine.place import holds
+from patchkit.engine.quote import show_path
+from patchkit.errors import Finding, Where
+
+DEEPEST = 16
+"""Strip levels above this are not tried."""
+
+_SLASHES = re.compile("/+")
+_LANDMARKS = ("site-packages/", "dist-packages/")
+
+
+@dataclass(frozen=True)
+class Root:
+    """How a patch's names become paths. strip: as -pN. directory: put before the stripped name,
+    "" for the tree's root. also: paths of other files that the patch fits as well. findings:
+    notes about the choice.
+    """
+
+    strip: int = 1
+    directory: str = ""
+    also: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def strip_name(name: str, strip: int) -> str | None:
+    """`name` without its first `strip` parts; None where it has no more than those.
+
+    Several slashes in a row count as one, as in git and GNU patch; "." counts as a part.
+    """
+    if "//" in name:
+        name = _SLASHES.sub("/", name)
+    for _ in range(strip):
+        _, slash, name = name.partition("/")
+        if not slash:
+            return None
+    return name or None
+
+
+def target_paths(section: Section, root: Root) -> tuple[str | None, str | None]:
+    """The old and the new path of a section in the tree; None for a side that is no file.
+
+    An edit has one path: of two names of which one is the other with something appended
+    (x.py.orig, x.py~) the shorter one, as git reads it. Raises ValueError with a reason where a
+    name is shorter than the strip level or the two names of an edit are different files.
+    """
+    strip = max(root.strip - 1, 0) if section.bare_names else root.strip
+    old = _path(section.old_path, strip, root)
+    new = _path(section.new_path, strip, root)
+    if old == new or old is None or new is None or section.kind in ("rename", "copy"):
+        return old, new
+    if old.startswith(new):
+        return new, new
+    if new.startswith(old):
+        return old, old
+    raise ValueError(f"its two names are different files at -p{root.strip}")
+
+
+def _path(name: str | None, strip: int, root: Root) -> str | None:
+    if name is None:
+        return None
+    path = strip_name(name, strip)
+    if path is None:
+        raise ValueError(f"the name has too few parts for -p{root.strip}")
+    return f"{root.directory}/{path}" if root.directory else path
+
+
+def find_root(
+    tree: Tree,
+    patch: Patch,
+    *,
+    strip: int | None = None,
+    directory: str | None = None,
+    package: str | None = None,
+) -> Root:
+    """The root that the most files of the patch exist at; git's reading where none does better.
+
+    strip, directory: what the user or the series file says; both given, nothing is looked for.
+    package: the folder of the package where it is known; otherwise any folder of the top level
+    that makes the names fit.
+    """
+    if strip is not None:
+        return Root(strip, directory or "")
+    sections = patch.sections
+    roots = list(_candidates(tree, sections, directory, package))
+    scores = [_score(tree, sections, root) for root in roots]
+    best = max(range(len(roots)), key=lambda i: (scores[i], -i), default=None)
+    if best is None or not scores[best][0]:
+        return _default(sections, directory, roots, scores)
+    chosen = roots[best]
+    rest = [r for r, s in zip(roots, scores, strict=True) if s[0] and r != chosen]
+    also = _also(tree, sections, chosen, rest)
+    if not also:
+        return chosen
+    shown = ", ".join(show_path(path) for path in also)
+    note = Finding(
+        "ambiguous",
+        f"the patch also fits at another root: {shown}; "
+        f"what it says as git reads it was taken (-p{chosen.strip})",
+        Where(patch=patch.name, file=also[0]),
+        next="patchkit apply … --directory DIR",
+        note=True,
+    )
+    return Root(chosen.strip, chosen.directory, also, (note,))
+
+
+def _default(
+    sections: Sequence[Section],
+    directory: str | None,
+    roots: Sequence[Root],
+    scores: Sequence[tuple[int, int]],
+) -> Root:
+    """No file of the patch exists: git's reading, unless the names themselves forbid it."""
+    names = list(_names(sections))
+    for name in names:
+        marked = _landmark(name)
+        if marked:
+            return Root(marked, directory or "")
+    if any(name.startswith("/") for name in names):
+        # Stripping an absolute name to whatever follows would be a guess.
+        return Root(0, directory or "")
+    if not any("/" in name for name in names):
+        return Root(0, directory or "")
+    folders = {
+        root.strip: score[1]
+        for root, score in zip(roots, scores, strict=True)
+        if not root.directory
+    }
+    if folders.get(0, 0) > folders.get(1, 0):
+        return Root(0, directory or "")
+    return Root(1, directory or "")
+
+
+def _candidates(
+    tree: Tree, sections: Sequence[Section], directory: str | None, package: str | None
+) -> Iterable[Root]:
+    """Roots to try, the likelier ones first."""
+    folder = directory or ""
+    names = list(_names(sections))
+    marked = sorted({level for level in map(_landmark, names) if level})
+    for level in marked:
+        yield Root(level, folder)
+    yield Root(1, folder)
+    yield Root(0, folder)
+    if directory is None:
+        folders = [package] if package else _folders(tree, sections)
+        for name in folders:
+            yield Root(1, name)
+            yield Root(0, name)
+    if any(".." in name.split("/") for name in names):
+        return  # never strip a ".." away
+    deepest = min((name.count("/") for name in names), default=0)
+    for level in range(2, min(deepest, DEEPEST + 1)):  # at least two parts must be left
+        if level not in marked:
+            yield Root(level, folder)
+
+
+def _names(sections: Sequence[Section]) -> Iterable[str]:
+    for section in sections:
+        for name in (section.new_path, section.old_path):
+            if name is not None and not section.bare_names:
+                yield name
+
+
+def _landmark(name: str) -> int:
+    """The strip level that leaves what stands below site-packages; 0 where it is not named."""
+    name = _SLASHES.sub("/", name)
+    for mark in _LANDMARKS:
+        at = name.find("/" + mark)
+        if at >= 0:
+            return name.count("/", 0, at + 1 + len(mark))
+        if name.startswith(mark):
+            return 1
+    return 0
+
+
+def _folders(tree: Tree, sections: Sequence[Section]) -> list[str]:
+    """Folders of the top level below which some file of the patch exists."""
+    found: dict[str, None] = {}
+    for section in sections[:8]:
+        for level in (1, 0):
+            path = _old_path(section, Root(level))
+            if path is None or unsafe(path):
+                continue
+            for full in tree.named(path.rpartition("/")[2]):
+                if full.endswith("/" + path) and "/" not in full[: -len(path) - 1]:
+                    found[full[: -len(path) - 1]] = None
+    return sorted(found)
+
+
+def _old_path(section: Section, root: Root) -> str | None:
+    """The path that has to exist for a section, None where none has."""
+    if section.kind == "create":
+        return None
+    try:
+        return target_paths(section, root)[0]
+    except ValueError:
+        return None
+
+
+def _score(tree: Tree, sections: Sequence[Section], root: Root) -> tuple[int, int]:
+    """(files of the patch that exist at this root, new files whose folder does)."""
+    exist = folders = 0
+    for section in sections:
+        path = _old_path(section, root)
+        if path is not None:
+            exist += not unsafe(path) and tree.get(path) is not None
+        elif section.kind == "create":
+            try:
+                new = target_paths(section, root)[1]
+            except ValueError:
+                continue
+            folder = new.rpartition("/")[0] if new else ""
+            folders += bool(folder) and not unsafe(folder) and tree.is_folder(folder)
+    return exist, folders
+
+
+def _also(
+    tree: Tree, sections: Sequence[Section], chosen: Root, rest: Sequence[Root]
+) -> tuple[str, ...]:
+    """Files at other roots that every edit of the patch holds for, too."""
+    out: list[str] = []
+    for root in rest:
+        paths = []
+        for section in sections:
+            path = _old_path(section, root)
+            file = tree.get(path) if path is not None and not unsafe(path) else None
+            if path is None and section.kind == "create":
+                continue
+            if file is None or path is None or not holds(text_of(file).lines, section.hunks):
+                break
+            if path != _old_path(section, chosen):
+                paths.append(path)
+        else:
+            out += [path for path in paths if path not in out]
+    return tuple(out)
