@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from patchkit.engine.actions import resolve
-from patchkit.engine.apply import Outcome, Told, put, stated_starts
+from patchkit.engine.apply import put
 from patchkit.engine.history import History, runs
 from patchkit.engine.model import File, Hunk, Patch, Tree
 from patchkit.engine.order import duplicates, patched_up_to, wrong_order
+from patchkit.engine.outcome import Outcome, Told
+from patchkit.engine.perform import stated_starts
 from patchkit.engine.place import stated
 from patchkit.engine.quote import show_path
 from patchkit.engine.rule import LOOSE, Allow, Rule

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from patchkit.engine.apply import Edit
 from patchkit.engine.model import Hunk
+from patchkit.engine.outcome import Edit
 
 
 @dataclass(frozen=True)

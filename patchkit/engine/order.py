@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from patchkit.engine.apply import Outcome, There, put
+from patchkit.engine.apply import put
 from patchkit.engine.history import History
 from patchkit.engine.model import Patch, Tree
+from patchkit.engine.outcome import Outcome, There
 from patchkit.engine.quote import show_path
 from patchkit.engine.rule import Allow, Rule
 from patchkit.engine.strip import Root, find_root

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from patchkit.engine.actions import Action
 from patchkit.engine.content import Text, TextFile
-from patchkit.engine.model import REGULAR, SYMLINK, File, Hunk
+from patchkit.engine.model import REGULAR, File, Hunk
+from patchkit.engine.obstacles import (
+    Setting,
+    exists,
+    in_the_way,
+    missing,
+    refresh,
+    where,
+    wrong_type,
+)
 from patchkit.engine.place import (
     FAILS,
     HOLDS,
@@ -22,24 +31,8 @@ from patchkit.engine.place import (
 )
 from patchkit.engine.quote import show_line, show_path
 from patchkit.engine.rule import Rule
-from patchkit.engine.work import Draft
-from patchkit.errors import Finding, Where
-
-Starts = Callable[[str, Sequence[Hunk]], Sequence[int]]
-"""Where the hunks of a path are stated: a chain subtracts the lines of what it left out."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """How a patch is performed. detect: tell results that are there already apart (not for -R).
-    modes: a file must have exactly the mode that the action changes or takes away.
-    """
-
-    patch: str
-    rule: Rule
-    starts: Starts
-    detect: bool = True
-    modes: bool = False
+from patchkit.engine.work import Draft, Work
+from patchkit.errors import Finding
 
 
 @dataclass
@@ -69,6 +62,35 @@ class Result:
         return self
 
 
+def perform_all(
+    work: Work, actions: Sequence[Action], setting: Setting
+) -> tuple[list[Result], Draft]:
+    """Perform a patch's actions one after the other, whether they hold or not."""
+    draft = Draft(work)
+    results: list[Result] = []
+    mail, leaving = None, set[str]()
+    for action in actions:
+        if action.mail != mail:
+            mail = action.mail
+            draft.begin()
+            leaving = {
+                a.old
+                for a in actions
+                if a.mail == mail and a.old and a.kind in ("delete", "rename", "uncopy")
+            }
+        results.append(perform(action, draft, leaving, setting))
+    for result in results:
+        obstacle = in_the_way(result.action, draft, setting) if result.held else None
+        if obstacle is not None:
+            result.fail(obstacle)
+    return results, draft
+
+
+def stated_starts(path: str, hunks: Sequence[Hunk]) -> Sequence[int]:
+    """The index that each hunk's own header states."""
+    return [stated(hunk) for hunk in hunks]
+
+
 def perform(action: Action, draft: Draft, leaving: set[str], setting: Setting) -> Result:
     """Put one action into the draft, or say why not. leaving: paths that this mail takes away."""
     result = Result(action)
@@ -89,8 +111,8 @@ def perform(action: Action, draft: Draft, leaving: set[str], setting: Setting) -
             result.there = "gone"
         elif moved and action.new is not None:
             _moved_already(action, draft, setting, result)
-        return result.fail(_missing(action, source, draft, setting))
-    wrong = _wrong_type(action, source, file, setting)
+        return result.fail(missing(action, source, draft, setting))
+    wrong = wrong_type(action, source, file, setting)
     if wrong is not None:
         return result.fail(wrong)
     text = result.text = draft.work.text(source, file)
@@ -109,7 +131,7 @@ def perform(action: Action, draft: Draft, leaving: set[str], setting: Setting) -
             there = draft.get(new)
             same = there is not None and there.mode == mode and _same(draft, new, there, lines)
             result.there = "there" if same else ""
-        return result.fail(_exists(action, new, setting))
+        return result.fail(exists(action, new, setting))
     if action.kind == "modify" and not action.hunks and file.mode == mode:
         result.there = "mode"
     if lines is text.lines:
@@ -123,9 +145,6 @@ def perform(action: Action, draft: Draft, leaving: set[str], setting: Setting) -
     draft.write(new, made_file, edit=action.kind == "modify")
     result.held = True
     return result
-
-
-# ---------------------------------------------------------------- hunks
 
 
 def _placed(
@@ -177,9 +196,6 @@ def _with_line_ends(hunks: Sequence[Hunk], lines: Sequence[bytes]) -> Sequence[H
     ]
 
 
-# ---------------------------------------------------------------- new and deleted files
-
-
 def _create(
     action: Action, draft: Draft, leaving: set[str], setting: Setting, result: Result
 ) -> Result:
@@ -192,22 +208,22 @@ def _create(
             Finding(
                 "conflict",
                 f"{show_path(path)} is to be a new file, and its hunk has old lines",
-                _where(setting, action, path),
+                where(setting, action, path),
                 expected="no old lines",
-                next=_refresh(setting),
+                next=refresh(setting),
             )
         )
     if _taken(path, None, draft, leaving):
         old = draft.get(path)
         if old is None:
-            return result.fail(_exists(action, path, setting))
+            return result.fail(exists(action, path, setting))
         if _same(draft, path, old, lines):
             if old.mode == mode:
                 result.there = "there"
             found = f"this content with mode {old.mode:o}"
         else:
             found = f"a file of {len(draft.work.text(path, old).lines)} lines, mode {old.mode:o}"
-        return result.fail(_exists(action, path, setting, found, f"{mode:o}"))
+        return result.fail(exists(action, path, setting, found, f"{mode:o}"))
     result.hunks = action.hunks
     result.starts = [0] * len(action.hunks)
     result.places = [Place(path, i, 1) for i in range(1, len(action.hunks) + 1)]
@@ -239,18 +255,15 @@ def _delete(
                 "conflict",
                 f"{show_path(path)} is not the file that the patch would delete: "
                 f"{len(left)} of its lines are not in the patch",
-                _where(setting, action, path),
+                where(setting, action, path),
                 expected="a file that is empty after the patch's lines are removed",
                 found=f"left over: {show_line(left[0])}",
-                next=_refresh(setting),
+                next=refresh(setting),
             )
         )
     draft.remove(path)
     result.held = True
     return result
-
-
-# ---------------------------------------------------------------- what is in the way
 
 
 def _taken(path: str, source: str | None, draft: Draft, leaving: set[str]) -> bool:
@@ -298,126 +311,3 @@ def _moved_already(action: Action, draft: Draft, setting: Setting, result: Resul
     spots = place_hunks(text, new, turned, starts, Rule(), detect=False)
     if all(spot.status != FAILS for spot in spots):
         result.there = "there"
-
-
-def _wrong_type(action: Action, path: str, file: File, setting: Setting) -> Finding | None:
-    """A link where the patch has a file, a file where it has a link, or another mode."""
-    link, wants = file.mode == SYMLINK, action.old_mode == SYMLINK
-    if link and not wants and (action.hunks or action.old_mode is not None):
-        return Finding(
-            "symlink-in-path",
-            f"{show_path(path)} is a symbolic link; the patch edits a file, "
-            "and nothing is written through a link",
-            _where(setting, action, path),
-            expected="a regular file",
-            found=f"a symbolic link to {show_path(file.data.decode('utf-8', 'surrogateescape'))}",
-            next="patch the file that the link names",
-        )
-    if wants and not link:
-        return Finding(
-            "conflict",
-            f"{show_path(path)} is no symbolic link, and the patch has one there",
-            _where(setting, action, path),
-            expected="a symbolic link",
-            found=f"a file, mode {file.mode:o}",
-            next=_refresh(setting),
-        )
-    changes_mode = action.new_mode is not None and action.new_mode != action.old_mode
-    matters = setting.modes and (changes_mode or action.kind == "delete")
-    if matters and action.old_mode is not None and file.mode != action.old_mode:
-        return Finding(
-            "conflict",
-            f"{show_path(path)} has mode {file.mode:o}",
-            _where(setting, action, path),
-            expected=f"mode {action.old_mode:o}",
-            found=f"mode {file.mode:o}",
-            next=_refresh(setting),
-        )
-    return None
-
-
-def _missing(action: Action, path: str, draft: Draft, setting: Setting) -> Finding:
-    blocked = draft.blocked(path)
-    if blocked is not None and blocked[1].mode == SYMLINK:
-        return through_link(action, path, blocked[0], setting)
-    where = _where(setting, action, path)
-    verb = {"delete": "delete", "uncopy": "delete", "rename": "rename", "copy": "copy"}
-    what = verb.get(action.kind, "edit")
-    others = [p for p in draft.work.named(path.rpartition("/")[2]) if draft.get(p) is not None]
-    details = []
-    if len(others) == 1:
-        details.append(f"one file of that name is elsewhere: {show_path(others[0])}")
-    elif others:
-        shown = ", ".join(show_path(p) for p in others[:5])
-        details.append(f"{len(others)} files of that name are elsewhere: {shown}")
-    if "\\" in path:
-        details.append(
-            f"the name has a backslash, which is part of it here: {show_path(path)} "
-            "(was the patch made on Windows?)"
-        )
-    if blocked is not None:
-        details.append(f"{show_path(blocked[0])} is a file, not a folder")
-    return Finding(
-        "missing-target",
-        f"{show_path(path)}, which the patch would {what}, is not in the tree",
-        where,
-        expected=show_path(path),
-        found="; ".join(details) if details else "no file of that name anywhere",
-        details=tuple(details[1:]),
-        next=_refresh(setting),
-    )
-
-
-def _exists(
-    action: Action, path: str, setting: Setting, found: str = "a file", mode: str = ""
-) -> Finding:
-    what = {"rename": "rename a file to", "copy": "copy a file to"}.get(action.kind, "create")
-    with_mode = f" with mode {mode}" if mode else ""
-    return Finding(
-        "target-exists",
-        f"{show_path(path)} exists, and the patch would {what} it: nothing is overwritten",
-        _where(setting, action, path),
-        expected=f"no file there, or this very content{with_mode}",
-        found=found,
-        next=_refresh(setting),
-    )
-
-
-def through_link(action: Action, path: str, link: str, setting: Setting) -> Finding:
-    """The finding for a path that leads through a link."""
-    return Finding(
-        "symlink-in-path",
-        f"{show_path(path)} lies behind {show_path(link)}, which is a symbolic link: "
-        "nothing is written through a link",
-        _where(setting, action, path),
-        expected=f"{show_path(link)} as a folder",
-        found="a symbolic link",
-        next="do not use this patch before you know where the link leads",
-    )
-
-
-def in_the_way(result: Result, draft: Draft, setting: Setting) -> Finding | None:
-    """What keeps a new path from being in the tree after the patch: a file or a link where it
-    needs a folder, a folder where it needs a name.
-    """
-    action, path = result.action, result.action.new
-    if path is None or path not in draft.written or draft.work.get(path) is not None:
-        return None
-    blocked = draft.blocked(path)
-    if blocked is not None:
-        if blocked[1].mode == SYMLINK:
-            return through_link(action, path, blocked[0], setting)
-        return _exists(
-            action, blocked[0], setting, f"a file where {show_path(path)} needs a folder"
-        )
-    if draft.keeps_folder(path):
-        return _exists(action, path, setting, "a folder")
-    return None
-
-
-def _where(setting: Setting, action: Action, path: str) -> Where:
-    return Where(setting.patch, path, None, None, action.patch_line or None)
-
-
-def _refresh(setting: Setting) -> str:
-    return f"patchkit refresh {show_path(setting.patch)}"
