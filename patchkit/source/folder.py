@@ -193,6 +193,6 @@ def _partial(path: str, commit: str, error: Missing) -> Finding:
         "the checkout is a partial clone: not every file of the commit is in it",
         Where(file=path),
         expected=f"all objects of {commit}",
-        found=f"{error.args[0]} is missing",
+        found=f"{error.oid} is missing",
         next=f"git -C {path} fetch --refetch --no-filter origin {commit}, or leave out --source",
     )

@@ -92,7 +92,7 @@ def git_date(date: str) -> str:
 def identity(author: str) -> str:
     """`Name <mail>` as git holds it: no line break, no angle bracket inside a part."""
     found = _IDENT.fullmatch(author.replace("\n", " ").replace("\0", ""))
-    name, mail = (found[1], found[2]) if found else (author, "")
+    name, mail = (found[1], found[2]) if found else (author, author if "@" in author else "")
     name = re.sub(r"[<>\n\0]", "", name).strip(" .,:;\"'\\") or mail or "unknown"
     return f"{name} <{mail.strip()}>"
 

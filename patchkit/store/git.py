@@ -98,6 +98,23 @@ def executable() -> str:
     return found
 
 
+def version() -> tuple[int, ...]:
+    """git's version, (2, 39, 5) say. Raises EnvironmentFault(git) where it is too old for us."""
+    words = run(["version"]).decode("ascii", "replace").split()
+    found = tuple(int(n) for n in words[2].split(".")[:3] if n.isdigit())
+    if found < OLDEST:
+        raise EnvironmentFault(
+            Finding(
+                "git",
+                "git is too old",
+                expected=f"git {OLDEST[0]}.{OLDEST[1]} or newer",
+                found=words[2],
+                next="install a newer git",
+            )
+        )
+    return found
+
+
 def environment(*, network: bool = False, ceiling: str = "") -> dict[str, str]:
     """The environment every git of ours runs in.
 

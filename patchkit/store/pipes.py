@@ -18,8 +18,20 @@ _IN_FLIGHT = 400
 """Requests written before answers are read: 41 bytes each, far below a pipe's 64 KiB."""
 
 
-class Missing(KeyError):
-    """The object is not in the store."""
+class Missing(EnvironmentFault):
+    """The object is not in the store. oid: its id."""
+
+    def __init__(self, oid: str) -> None:
+        super().__init__(
+            Finding(
+                "verify-failed",
+                "an object is not in patchkit's cache any more",
+                expected=oid,
+                found="no such object",
+                next="patchkit cache --clear, then run the command again",
+            )
+        )
+        self.oid = oid
 
 
 class ObjectReader:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 
 from patchkit.engine.model import File
 from patchkit.errors import EnvironmentFault, Finding
 from patchkit.files.atomic import make_folder, write_file
+from patchkit.files.growing import remove_file
 from patchkit.files.lock import locked
 from patchkit.files.shared import InUse
 from patchkit.store import cache, git
@@ -16,11 +18,12 @@ from patchkit.store.commits import Chain, ChainWriter, Commit
 from patchkit.store.folders import Editor
 from patchkit.store.importing import TreeBuilder
 from patchkit.store.pack import Pack
-from patchkit.store.pipes import Missing, ObjectReader
+from patchkit.store.pipes import ObjectReader
 from patchkit.store.results import Result, Results
 from patchkit.store.tree import Fetch, StoreTree
 
 _MANY_PACKS = 50
+_DAY = 86400.0
 _DONE = "patchkit"
 """Written last when the repository is made: without it a killed `open` is made again."""
 
@@ -93,7 +96,7 @@ class Store:
         """Whether the object is there and intact."""
         try:
             self.objects.read_any(oid)
-        except (Missing, EnvironmentFault):
+        except EnvironmentFault:
             return False
         return True
 
@@ -176,11 +179,15 @@ class Store:
         Objects that nothing refers to stay (all of ours are such).
         """
         folder = os.path.join(self.git_dir, "objects", "pack")
-        if sum(name.endswith(".idx") for name in os.listdir(folder)) <= _MANY_PACKS:
+        names = os.listdir(folder)
+        if sum(name.endswith(".idx") for name in names) <= _MANY_PACKS:
             return
         try:
             with locked(os.path.join(self.root, "tidy.lock"), wait=0):
                 git.attempt(["repack", "--geometric=2", "-d", "-q"], git_dir=self.git_dir)
+                for name in names:
+                    if name.startswith("tmp_") and _older(os.path.join(folder, name), _DAY):
+                        remove_file(os.path.join(folder, name))  # of a process that was killed
         except EnvironmentFault:
             return  # somebody else is at it, or it can wait
 
@@ -214,9 +221,16 @@ class Store:
         for oid in result.ids:
             try:
                 kind, data = self.objects.read_any(oid)
-            except (Missing, EnvironmentFault):
+            except EnvironmentFault:
                 return False
             if tree_wanted and kind == "tree" and oid != tree_wanted:
                 return False
             tree_wanted = data[5:45].decode("ascii") if kind == "commit" else ""
         return True
+
+
+def _older(path: str, seconds: float) -> bool:
+    try:
+        return time.time() - os.stat(path).st_mtime > seconds
+    except FileNotFoundError:
+        return False

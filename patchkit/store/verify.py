@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from patchkit.engine.model import GITLINK, path_text
 from patchkit.errors import EnvironmentFault, Finding, Where
 from patchkit.store.folders import FOLDER, parse_folder
-from patchkit.store.pipes import Missing, ObjectReader
+from patchkit.store.pipes import ObjectReader
 
 _BATCH = 256
 
@@ -20,7 +20,7 @@ def verify_tree(objects: ObjectReader, tree: str) -> tuple[Finding, ...]:
 def _below(objects: ObjectReader, oid: str, path: str) -> Iterator[Finding]:
     try:
         raw = objects.read(oid, "tree")
-    except (Missing, EnvironmentFault) as error:
+    except EnvironmentFault as error:
         yield _finding(error, oid, path or "(the root)")
         return
     lead = path + "/" if path else ""
@@ -39,24 +39,21 @@ def _blobs(objects: ObjectReader, blobs: list[tuple[str, str]]) -> Iterator[Find
     try:
         for _ in objects.read_many((oid for _, oid in blobs), "blob"):
             pass
-    except (Missing, EnvironmentFault):
+    except EnvironmentFault:
         # One of them does not hold: ask for each alone, to name every one.
         for path, oid in blobs:
             try:
                 objects.read(oid, "blob")
-            except (Missing, EnvironmentFault) as error:
+            except EnvironmentFault as error:
                 yield _finding(error, oid, path)
 
 
-def _finding(error: Exception, oid: str, path: str) -> Finding:
-    found = "not there"
-    if isinstance(error, EnvironmentFault):
-        found = error.findings[0].found or error.findings[0].message
+def _finding(error: EnvironmentFault, oid: str, path: str) -> Finding:
     return Finding(
         "verify-failed",
         "a base file in patchkit's cache is not what its id says",
         Where(file=path),
         expected=oid,
-        found=found,
+        found=error.findings[0].found or error.findings[0].message,
         next="patchkit cache --clear, then run the command again",
     )
