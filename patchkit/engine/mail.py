@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from patchkit.engine.text import split_lines
+
 _FIELD = re.compile(rb"([A-Za-z][A-Za-z0-9-]*):[ \t]*([^\n]*)")
+_BOUNDARY = re.compile(rb'boundary="?([^";\s]+)', re.IGNORECASE)
 _FROM = re.compile(rb"From [0-9a-f]{7,64} ")
+_Fields = dict[bytes, tuple[bytes, int]]
 _ENCODED = {b"quoted-printable": "quoted-printable", b"base64": "base64"}
 
 
@@ -35,42 +39,58 @@ def encoded_parts(lines: Sequence[bytes]) -> list[Part]:
     Only header blocks are looked at: at the top of the file, after a mailbox's `From <id>`
     line, and after a MIME boundary where the mail has announced one.
     """
+    found: list[Part] = []
+    for fields, body, end in _mails(lines):
+        marks = _marks(lines, fields, body, end)
+        if not marks:
+            found += _part(fields, body, end)
+        for at, here in enumerate(marks):
+            stop = marks[at + 1] if at + 1 < len(marks) else end
+            inner, start = _fields(lines, here + 1, stop)
+            found += _part(inner, start, stop)
+    return found
+
+
+def boundary_lines(lines: Sequence[bytes]) -> list[int]:
+    """Indices of the lines between the parts of multipart mails.
+
+    `git format-patch --attach` writes such mails. The lines begin with dashes and are no
+    part of a hunk.
+    """
+    found: list[int] = []
+    for fields, body, end in _mails(lines):
+        found += _marks(lines, fields, body, end)
+    return found
+
+
+def _mails(lines: Sequence[bytes]) -> Iterator[tuple[_Fields, int, int]]:
+    """The header fields, the body's first line and the end of each mail in the file."""
     heads = [0] if lines else []
     heads += [i for i, line in enumerate(lines) if i and line[:5] == b"From " and _FROM.match(line)]
-    found: list[Part] = []
     for number, head in enumerate(heads):
         end = heads[number + 1] if number + 1 < len(heads) else len(lines)
-        found += _mail_parts(lines, head, end)
-    return found
+        fields, body = _fields(lines, head, end)
+        yield fields, body, end
 
 
-def _mail_parts(lines: Sequence[bytes], head: int, end: int) -> list[Part]:
-    fields, body = _fields(lines, head, end)
+def _marks(lines: Sequence[bytes], fields: _Fields, body: int, end: int) -> list[int]:
     kind = fields.get(b"content-type", (b"", 0))[0]
-    boundary = re.search(rb'boundary="?([^";\s]+)', kind)
+    boundary = _BOUNDARY.search(kind)
     if not kind.lower().startswith(b"multipart/") or not boundary:
-        return _part(fields, body, end)
+        return []
     mark = b"--" + boundary[1]
-    marks = [i for i in range(body, end) if lines[i].rstrip() in (mark, mark + b"--")]
-    found: list[Part] = []
-    for at, here in enumerate(marks):
-        stop = marks[at + 1] if at + 1 < len(marks) else end
-        inner, start = _fields(lines, here + 1, stop)
-        found += _part(inner, start, stop)
-    return found
+    return [i for i in range(body, end) if lines[i].rstrip() in (mark, mark + b"--")]
 
 
-def _part(fields: dict[bytes, tuple[bytes, int]], start: int, end: int) -> list[Part]:
+def _part(fields: _Fields, start: int, end: int) -> list[Part]:
     value, line = fields.get(b"content-transfer-encoding", (b"", 0))
     encoding = _ENCODED.get(value.strip().lower())
     return [Part(encoding, line, start, end)] if encoding else []
 
 
-def _fields(
-    lines: Sequence[bytes], at: int, end: int
-) -> tuple[dict[bytes, tuple[bytes, int]], int]:
+def _fields(lines: Sequence[bytes], at: int, end: int) -> tuple[_Fields, int]:
     """The header block at `lines[at]`: lower-case field -> (value, line); the body's index."""
-    fields: dict[bytes, tuple[bytes, int]] = {}
+    fields: _Fields = {}
     last = b""
     first = at
     while at < end and lines[at].strip():
@@ -94,8 +114,6 @@ def decode(data: bytes) -> bytes:
     Bytes of bodies that are not encoded stay as they are. Raises ValueError for base64 that
     is damaged.
     """
-    from patchkit.engine.text import split_lines
-
     lines = split_lines(data)
     out: list[bytes] = []
     at = 0

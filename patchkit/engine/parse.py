@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from patchkit.engine.mail import encoded_parts
+from patchkit.engine.mail import boundary_lines, encoded_parts
 from patchkit.engine.model import Hunk, Patch, Section
 from patchkit.engine.parse_body import bare_header, read_hunks, skip_body
 from patchkit.engine.parse_checks import check_section, names_of, shown_name
 from patchkit.engine.parse_headers import Head, read_git_head, read_plain_head
 from patchkit.engine.parse_hunks import HUNK_HEADER, is_file_header
-from patchkit.engine.parse_names import git_line_names
 from patchkit.engine.parse_prose import (
     BOM,
     here_document,
@@ -36,6 +35,8 @@ MAX_BYTES = 64 * 1024 * 1024
 
 _AT, _BLANKISH = 64, b" +-\n"
 _ENCODED = re.compile(rb"^content-transfer-encoding:", re.IGNORECASE | re.MULTILINE)
+
+_MULTIPART = re.compile(rb"^content-type:[ \t]*multipart/", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,11 @@ class _Reader:
         self.data, self.name, self.recount = data, name, recount
         self.bom = len(BOM) if data.startswith(BOM) else 0
         self.lines = split_lines(data[self.bom :] if self.bom else data)
+        self.header_lines = self.lines
+        if _MULTIPART.search(data):
+            self.header_lines = list(self.lines)
+            for at in boundary_lines(self.lines):
+                self.lines[at] = b"\n"
         self.report = Report(name)
         self.sections: list[Section] = []
         self.first: int | None = None  # index of the first section's first line
@@ -102,8 +108,7 @@ class _Reader:
             self.read_lines()
             self.check()
         findings, notes = self.report.in_order()
-        head = self.lines if self.first is None else self.lines[: self.first]
-        header = self.data[: self.bom] + b"".join(head)
+        header = self.data[: self.bom] + b"".join(self.header_lines[: self.first])
         patch = Patch(self.name, tuple(self.sections), header, self.data, notes)
         return Scan(patch, findings)
 
@@ -186,8 +191,10 @@ class _Reader:
         line = self.lines[at]
         if line.startswith(b"diff --git "):
             head, i = read_git_head(self.lines, at)
-            if i == at + 1 and git_line_names(line[11:]) is None and not self.starts_body(i):
-                return i  # prose that begins so
+            if i == at + 1 and b"/" not in line and not self.starts_body(i):
+                return i  # a sentence that begins so
+            if i == at + 1 and self.starts_body(i):
+                head.faults.append((at, 'the "---" and "+++" lines are missing'))
             return self.section(head, at, i)
         if line.startswith((b"diff --cc ", b"diff --combined ")):
             i = at + 1
@@ -212,7 +219,7 @@ class _Reader:
         binary = ""
         hunks: list[Hunk] = []
         end = i
-        if i < len(self.lines) and self.lines[i][0] == _AT:
+        if i < len(self.lines) and self.lines[i].startswith(b"@@"):
             hunks, i, end = read_hunks(
                 self.lines, i, shown_name(name), self.report, recount=self.recount
             )

@@ -143,11 +143,17 @@ def _finish(head: Head, lines: Sequence[bytes], at: int) -> Head:
 
 
 def _old(head: Head, rest: bytes, at: int) -> None:
-    head.has_old, head.old = True, git_name(rest)
+    name = git_name(rest)
+    if head.has_old and head.old != name:
+        head.faults.append((at, 'a second "---" line names another file'))
+    head.has_old, head.old = True, name
 
 
 def _new(head: Head, rest: bytes, at: int) -> None:
-    head.has_new, head.new = True, git_name(rest)
+    name = git_name(rest)
+    if head.has_new and head.new != name:
+        head.faults.append((at, 'a second "+++" line names another file'))
+    head.has_new, head.new = True, name
 
 
 def _index(head: Head, rest: bytes, at: int) -> None:
