@@ -23,7 +23,7 @@ from patchkit.engine.parse_prose import (
     normal_diff_line,
     why_no_diff,
 )
-from patchkit.engine.parse_report import Report
+from patchkit.engine.parse_report import Mend, Report
 from patchkit.engine.quote import show_line, show_path
 from patchkit.engine.text import split_lines
 from patchkit.errors import Finding, Refused, Where
@@ -41,10 +41,17 @@ _MULTIPART = re.compile(rb"^content-type:[ \t]*multipart/", re.IGNORECASE | re.M
 
 @dataclass(frozen=True)
 class Scan:
-    """A patch as far as it reads, and what is wrong with it. `findings` are no notes."""
+    """A patch as far as it reads, and what is wrong with it.
+
+    findings: no notes. mends: the hunks whose counts were corrected (recount only). first, last:
+    line indices of the first section and behind the last one; both 0 where there is none.
+    """
 
     patch: Patch
     findings: tuple[Finding, ...]
+    mends: tuple[Mend, ...] = ()
+    first: int = 0
+    last: int = 0
 
 
 def parse(data: bytes, name: str, *, recount: bool = False) -> Patch:
@@ -110,7 +117,7 @@ class _Reader:
         findings, notes = self.report.in_order()
         header = self.data[: self.bom] + b"".join(self.header_lines[: self.first])
         patch = Patch(self.name, tuple(self.sections), header, self.data, notes)
-        return Scan(patch, findings)
+        return Scan(patch, findings, tuple(self.report.mends), self.first or 0, self.last)
 
     def read_lines(self) -> None:
         lines, end = self.lines, len(self.lines)

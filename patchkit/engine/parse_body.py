@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from patchkit.engine.hunk_text import renumbered
 from patchkit.engine.model import Hunk
 from patchkit.engine.parse_faults import explain_fault
 from patchkit.engine.parse_hunks import (
@@ -16,7 +17,7 @@ from patchkit.engine.parse_hunks import (
     measured_hunk,
     read_hunk,
 )
-from patchkit.engine.parse_report import Report
+from patchkit.engine.parse_report import Mend, Report
 from patchkit.engine.quote import show_line, show_path
 
 _AT = 64
@@ -35,6 +36,7 @@ def read_hunks(
     out: list[Hunk] = []
     stop = i
     number = 0
+    mended = False
     while i < end and lines[i][0] == _AT and lines[i].startswith(b"@@"):
         number += 1
         at = i
@@ -50,9 +52,12 @@ def read_hunks(
             hunk, i = _mend(lines, at, header, fault, file, number, report, recount)
             stop = i
             i = _past_blanks(lines, i)
+            if hunk is not None:
+                report.mends.append(Mend(at, i, fault.what, hunk))
+                mended = True
         if hunk is not None:
             out.append(hunk)
-    return out, i, stop
+    return (list(renumbered(out)) if mended else out), i, stop
 
 
 def skip_body(lines: Sequence[bytes], at: int, header: re.Match[bytes]) -> int:

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from patchkit.engine.model import Hunk
 from patchkit.engine.quote import show_line
 from patchkit.errors import Finding, Where
 
 
+@dataclass(frozen=True)
+class Mend:
+    """A hunk whose counts were corrected.
+
+    start, end: its line indices, header to behind the body (and any stray blank lines).
+    what: the fault (`parse_hunks.Fault.what`). hunk: with the counts that its body has.
+    """
+
+    start: int
+    end: int
+    what: str
+    hunk: Hunk
+
+
 class Report:
-    """The findings about one patch file, in the order they are met."""
+    """The findings about one patch file, in the order they are met, and what was mended."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.findings: list[Finding] = []
+        self.mends: list[Mend] = []
 
     def find(
         self,
