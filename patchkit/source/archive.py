@@ -63,24 +63,38 @@ def read_sdist(path: str, limits: Limits | None = None) -> Iterator[tuple[str, i
 
 
 class _Rationed:
-    """A reader that gives no more than was granted: a header that lies cannot take memory."""
+    """A reader that gives no more than was granted: a header that lies cannot take memory.
+
+    content_end: how many bytes were read up to the last one that is not zero.
+    """
 
     def __init__(self, stream: IO[bytes], limits: Limits, name: str) -> None:
         self._stream = stream
         self._left = _HEADERS
-        self._total = limits.total + limits.members * 1024
+        self._limit = limits.total + limits.members * 1024
         self._name = name
+        self.done = 0
+        self.content_end = 0
 
     def grant(self, size: int) -> None:
         self._left = size + _SLACK
 
     def read(self, size: int) -> bytes:
-        if size > self._left or size > self._total:
+        if size > self._left or self.done + size > self._limit:
             raise Refused(_too_large(self._name, "", "more than its headers may take"))
         data = self._stream.read(size)
         self._left -= len(data)
-        self._total -= len(data)
+        content = data.rstrip(b"\0")
+        if content:
+            self.content_end = self.done + len(content)
+        self.done += len(data)
         return data
+
+    def drain(self) -> None:
+        """Read to the end: that also checks what gzip keeps there, a checksum and a length."""
+        self.grant(_HEADERS)
+        while self.read(_SLACK):
+            pass
 
 
 def _files(
@@ -92,6 +106,11 @@ def _files(
         stream.grant(_HEADERS)
         member = tar.next()
         if member is None:
+            # The reader takes a damaged header for the end. The end is a block of zeros, and
+            # nothing else follows it.
+            stream.drain()
+            if stream.content_end > tar.offset or stream.done < tar.offset + tarfile.BLOCKSIZE:
+                raise EOFError(f"damaged or cut at byte {tar.offset}")
             return
         # The list is for seeking back, and would grow with the archive.
         tar.members = []  # type: ignore[attr-defined]

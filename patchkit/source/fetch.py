@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from patchkit.errors import EnvironmentFault, Finding, Where
 from patchkit.files.atomic import make_folder
-from patchkit.files.growing import Growing
+from patchkit.files.growing import Growing, remove_file
 from patchkit.files.lock import locked
 from patchkit.source.base import Progress, silent
 from patchkit.source.digest import digest_of
@@ -27,17 +27,21 @@ LIMIT = 8 << 30
 SLOW = 1024
 """Bytes a second, over `SLOW_FOR` seconds: slower than this is as good as standing still."""
 SLOW_FOR = 30.0
+PAUSE = 0.5
+"""Seconds before the second try; each further pause is twice as long, up to 8 s."""
 _BLOCK = 1 << 16
+_PART = ".part"
 _WAIT = 3600.0
 
 T = TypeVar("T")
 
 
-def with_retries(work: Callable[[], T], retries: int, pause: float = 0.5) -> T:
-    """`work()`, tried again where it raises Transient, with growing pauses (seconds).
+def with_retries(work: Callable[[], T], retries: int) -> T:
+    """`work()`, tried again where it raises Transient, with growing pauses.
 
     Raises EnvironmentFault with the last fault when no try holds.
     """
+    pause = PAUSE
     for left in range(retries, -1, -1):
         try:
             return work()
@@ -75,6 +79,9 @@ def download(
     with locked(path + ".lock", wait=_WAIT):
         if os.path.exists(path) and digest_of(path) == sha256:
             return path
+        for left in os.listdir(folder):
+            if left.startswith(name + ".") and left.endswith(_PART):
+                remove_file(os.path.join(folder, left))  # of a process that was killed
         job = _Download(url, path, sha256, settings, progress, size)
         with_retries(job.run, settings.retries)
     return path
@@ -101,7 +108,7 @@ class _Download:
         self.size = size
 
     def run(self) -> None:
-        temporary = f"{self.path}.{os.getpid()}.part"
+        temporary = f"{self.path}.{os.getpid()}{_PART}"
         with open_url(self.url, self.settings) as answer, Growing(temporary) as file:
             self._refuse_page(answer)
             stated = int(answer.headers.get("Content-Length") or 0) or self.size

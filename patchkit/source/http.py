@@ -12,7 +12,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from email.message import Message
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPResponse, responses
 from typing import IO, Any, cast
 
 from patchkit.errors import EnvironmentFault, Finding
@@ -77,7 +77,7 @@ def open_url(url: str, settings: PipSettings, accept: str = "*/*") -> HTTPRespon
         answer = _opener(settings, host).open(request, timeout=settings.timeout)
     except urllib.error.HTTPError as error:
         error.close()
-        finding = _refusal(clean, error.code, error.reason)
+        finding = _refusal(clean, error.code)
         if error.code == 429 or error.code >= 500:
             raise Transient(finding) from None
         raise EnvironmentFault(finding) from None
@@ -106,7 +106,9 @@ def unreachable(url: str, error: Exception, timeout: float) -> Finding:
     )
 
 
-def _refusal(url: str, code: int, reason: str) -> Finding:
+def _refusal(url: str, code: int) -> Finding:
+    # The server's own words are not shown: they may repeat an address with a password in it.
+    reason = "a redirect that is not followed" if 300 <= code < 400 else responses.get(code, "")
     hint = "run the command again"
     if code in (401, 403, 407):
         hint = "give pip the credentials of that index (its address, or ~/.netrc)"

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from patchkit.errors import EnvironmentFault
+from patchkit.source.index import IndexFile, find_file, normal_name, project_files
+from patchkit.source.pipconf import PipSettings
+
+from .conftest import NAME, SDIST, Web, index_page, reply, sha256
+
+
+@pytest.fixture
+def settings(web: Web, monkeypatch: pytest.MonkeyPatch) -> PipSettings:
+    monkeypatch.setattr("patchkit.source.fetch.PAUSE", 0.01)
+    return PipSettings(indexes=(f"{web.url}/simple/",), timeout=1, retries=1)
+
+
+def html(*links: str) -> bytes:
+    body = "".join(f'<a href="{link}">x</a>' for link in links)
+    return f"<!DOCTYPE html><html><title>Links for demo</title>{body}</html>".encode()
+
+
+def test_the_json_form_is_asked_for_and_read(web: Web, settings: PipSettings) -> None:
+    web.routes["/simple/demo/"] = index_page
+    assert project_files("Demo", settings) == [
+        IndexFile(NAME, f"{web.url}/files/{NAME}", sha256(SDIST), len(SDIST))
+    ]
+    assert web.seen[0][1]["Accept"].startswith("application/vnd.pypi.simple.v1+json")
+
+
+def test_an_index_that_knows_only_html_is_read_too(web: Web, settings: PipSettings) -> None:
+    digest = "a" * 64
+    page = html(
+        f"../../p/{NAME}#sha256={digest}", "https://x.example/demo-1.0-py3-none-any.whl", "/"
+    )
+    web.routes["/simple/demo/"] = lambda handler: reply(handler, page, "text/html")
+    assert project_files("demo", settings) == [
+        IndexFile(NAME, f"{web.url}/p/{NAME}", digest),
+        IndexFile("demo-1.0-py3-none-any.whl", "https://x.example/demo-1.0-py3-none-any.whl"),
+    ]
+
+
+def test_a_second_index_is_asked_where_the_first_has_none(web: Web, settings: PipSettings) -> None:
+    web.routes["/other/demo/"] = index_page
+    both = PipSettings((f"{web.url}/simple", f"{web.url}/other"), timeout=1, retries=0)
+    assert find_file("demo", NAME, sha256(SDIST), both).sha256 == sha256(SDIST)
+
+
+def test_of_two_files_of_one_name_the_pinned_one_is_taken(web: Web, settings: PipSettings) -> None:
+    web.routes["/simple/demo/"] = lambda handler: index_page(handler, "b" * 64)
+    web.routes["/other/demo/"] = index_page
+    both = PipSettings((f"{web.url}/simple", f"{web.url}/other"), timeout=1, retries=0)
+    assert find_file("demo", NAME, sha256(SDIST), both).sha256 == sha256(SDIST)
+    assert find_file("demo", NAME, "c" * 64, both).sha256 == "b" * 64
+
+
+def test_a_folder_of_files_serves_without_an_index(tmp_path: Path) -> None:
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "a b" / NAME).write_bytes(SDIST)
+    for place in (str(tmp_path / "a b"), f"file://{tmp_path}/a%20b"):
+        settings = PipSettings(indexes=(), find_links=(place,))
+        assert find_file("demo", NAME, "", settings).url == f"file://{tmp_path}/a%20b/{NAME}"
+
+
+def test_an_index_on_disk_is_read(tmp_path: Path) -> None:
+    (tmp_path / "simple" / "demo").mkdir(parents=True)
+    (tmp_path / "simple" / "demo" / "index.html").write_bytes(html(f"../../files/{NAME}"))
+    settings = PipSettings(indexes=(f"file://{tmp_path}/simple",))
+    assert find_file("demo", NAME, "", settings).url == f"file://{tmp_path}/files/{NAME}"
+
+
+def test_a_name_is_spelt_as_indexes_do() -> None:
+    assert normal_name("My__Project.x") == "my-project-x"
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"<html><form>sign in</form></html>", "text/html"),
+        (b'{"message": "no"}', "application/json"),
+        (b"{not json", "application/vnd.pypi.simple.v1+json"),
+        (json.dumps({"files": [3]}).encode(), "application/json"),
+        (json.dumps({"files": {"filename": "x"}}).encode(), "application/json"),
+    ],
+)
+def test_what_is_no_index_page_is_named(
+    web: Web, settings: PipSettings, data: bytes, kind: str
+) -> None:
+    web.routes["/simple/demo/"] = lambda handler: reply(handler, data, kind)
+    with pytest.raises(EnvironmentFault) as caught:
+        project_files("demo", settings)
+    (finding,) = caught.value.findings
+    assert finding.name == "network"
+    assert "package index" in finding.message
+    assert "index-url" in finding.next
+
+
+def test_a_file_that_no_index_has_is_named_with_the_indexes(
+    web: Web, settings: PipSettings
+) -> None:
+    web.routes["/simple/demo/"] = index_page
+    secret = PipSettings((web.url.replace("//", "//u:secret@") + "/simple",), timeout=1, retries=0)
+    with pytest.raises(EnvironmentFault) as caught:
+        find_file("demo", "demo-2.0.tar.gz", "", secret)
+    (finding,) = caught.value.findings
+    assert "demo-2.0.tar.gz" in finding.message
+    assert f"{web.url}/simple" in finding.found
+    assert "secret" not in str(finding)
+
+
+def test_without_any_index_that_is_said() -> None:
+    with pytest.raises(EnvironmentFault, match="no package index"):
+        find_file("demo", NAME, "", PipSettings(indexes=()))
+
+
+def test_a_project_that_no_index_knows_is_a_404(web: Web, settings: PipSettings) -> None:
+    with pytest.raises(EnvironmentFault) as caught:
+        project_files("demo", settings)
+    assert caught.value.findings[0].found == "404 Not Found"
+    assert os.environ.get("HOME")
