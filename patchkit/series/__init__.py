@@ -1,0 +1,1 @@
+"""Formats: quilt series, patch header, pins.toml, lock, and the canonical writer."""
