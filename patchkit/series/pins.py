@@ -17,10 +17,14 @@ from typing import Any
 
 from patchkit.engine.paths import unsafe
 from patchkit.errors import Finding, Refused, Where
-from patchkit.series.toml_lines import line_of, read_toml
+from patchkit.series.toml_lines import find_line, line_index, read_toml
 
-MAX_BYTES = 1 << 20
+MAX_BYTES = 1 << 18
+MAX_LINE = 2000
+"""Bytes of a line. The standard library's reader takes quadratic time for a long dotted key."""
 MAX_TABLES = 2000
+MAX_FAULTS = 50
+"""Faults told in one run; the rest would only bury them."""
 FILE = "pins.toml"
 DEFAULT = "default"
 """The stack that holds the patches without a guard; it needs no table."""
@@ -115,6 +119,10 @@ def load_pins(data: bytes, name: str = FILE) -> Pins:
     if len(data) > MAX_BYTES:
         fault = Finding("bad-pins", f"{name} is larger than {MAX_BYTES} bytes", Where(file=name))
         raise Refused(fault)
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if len(line) > MAX_LINE:
+            reason = f"{name} line {number}: longer than {MAX_LINE} bytes"
+            raise Refused(Finding("bad-pins", reason, Where(file=name, line=number)))
     reader = _Reader(name, data, read_toml(data, name))
     pins = reader.all()
     if reader.findings:
@@ -130,6 +138,7 @@ class _Reader:
         self.data = data
         self.root = root
         self.findings: list[Finding] = []
+        self.lines: dict[tuple[str, ...], int] | None = None
 
     def all(self) -> Pins:
         self.known((), self.root, ("upstreams", "pins", "stacks"))
@@ -232,7 +241,9 @@ class _Reader:
         return value
 
     def fault(self, at: tuple[str, ...], message: str, hint: str = "", found: str = "") -> None:
-        line = line_of(self.data, at)
+        if self.lines is None:
+            self.lines = line_index(self.data)
+        line = find_line(self.lines, at)
         self.findings.append(
             Finding(
                 "bad-pins",
@@ -242,6 +253,8 @@ class _Reader:
                 next=hint,
             )
         )
+        if len(self.findings) == MAX_FAULTS:
+            raise Refused(*self.findings)
 
 
 def _git_address(text: str) -> bool:

@@ -19,6 +19,8 @@ MAX_BYTES = 1 << 20
 """A series file of 20,000 entries is well below this."""
 MAX_STRIP = 64
 """No real patch strips more components; a longer number is a typing error."""
+MAX_FAULTS = 100
+"""Faults told in one run; the rest would only bury them."""
 NAME = "series"
 
 _GUARD = re.compile(r"#\+([A-Za-z0-9][A-Za-z0-9._-]{0,63})(?=\s|$)")
@@ -111,6 +113,8 @@ def parse_series(data: bytes, name: str = NAME) -> SeriesFile:
                 findings.append(_duplicate(entry, first[entry.patch], name))
             first.setdefault(entry.patch, number)
             entries.append(entry)
+        if len(findings) == MAX_FAULTS:
+            break
     if findings:
         raise Refused(*findings)
     return SeriesFile(tuple(entries), tuple(lines))

@@ -33,31 +33,42 @@ def read_toml(data: bytes, name: str) -> dict[str, Any]:
 
 
 def line_of(data: bytes, key: tuple[str, ...]) -> int | None:
-    """1-based line of the dotted `key` or of the nearest table above it; None where not found.
+    """1-based line of the dotted `key` or of the nearest table above it; None where not found."""
+    return find_line(line_index(data), key)
+
+
+def line_index(data: bytes) -> dict[tuple[str, ...], int]:
+    """The line in which each table and key first stands.
 
     A look at the text, for messages only: tables and keys that span lines may be missed.
     """
+    index: dict[tuple[str, ...], int] = {}
     table: tuple[str, ...] = ()
-    best: tuple[int, int | None] = (0, None)
     for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
         header = _HEADER.match(line)
         if header:
             parts = _parts(header[1], end=True)
             if parts is None:
                 continue
-            table = found = parts
+            table, start = parts, 1
         else:
-            inner = _parts(line, end=False)
-            if not inner:
+            parts = _parts(line, end=False)
+            if not parts:
                 continue
-            found = (*table, *inner)
-        # [a.b.c] also makes a.b, so a longer header that begins with the key counts.
-        common = 0
-        while common < min(len(found), len(key)) and found[common] == key[common]:
-            common += 1
-        if common > best[0] and (common == len(found) or common == len(key)):
-            best = (common, number)
-    return best[1]
+            start = len(table) + 1
+            parts = (*table, *parts)
+        # [a.b.c] also makes a.b, where that has no line of its own.
+        for length in range(len(parts), start - 1, -1):
+            index.setdefault(parts[:length], number)
+    return index
+
+
+def find_line(index: dict[tuple[str, ...], int], key: tuple[str, ...]) -> int | None:
+    """The line of `key`, or of the nearest table above it."""
+    for length in range(len(key), 0, -1):
+        if key[:length] in index:
+            return index[key[:length]]
+    return None
 
 
 def _parts(text: str, *, end: bool) -> tuple[str, ...] | None:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
+from patchkit.engine.rule import Allow
 from patchkit.errors import Refused
-from patchkit.series.header import Field, Header, Permits, Switch, canonical, parse_header, tidy
+from patchkit.series.header import Field, Header, Switch, canonical, parse_header, tidy
 from patchkit.series.header_out import dump_header, header_faults
 from patchkit.series.mailtext import decode_words, git_date, mail_date
 
@@ -217,9 +218,9 @@ def test_a_field_is_set_in_its_place_or_at_the_end() -> None:
 
 def test_permissions_are_read_and_a_wrong_one_is_refused() -> None:
     text = b"Subject: a\nPatchkit-Allow: fuzz=1\nPatchkit-Allow: line-endings=target\n"
-    assert parse_header(text).permits() == Permits(1, "target")
-    assert parse_header(b"Subject: a\n").permits() == Permits()
-    for wrong in (b"fuzz=3", b"fuzz=-1", b"fuzz", b"line-endings=crlf", b"offset"):
+    assert parse_header(text).permits() == Allow(1, "target")
+    assert parse_header(b"Subject: a\n").permits() == Allow()
+    for wrong in (b"fuzz=33", b"fuzz=-1", b"fuzz", b"line-endings=crlf", b"offset"):
         with pytest.raises(Refused, match="bad-header"):
             parse_header(b"Subject: a\nPatchkit-Allow: " + wrong + b"\n").permits()
 

@@ -143,10 +143,11 @@ def test_all_faults_come_in_one_run() -> None:
     [
         b"a = " + b"[" * 100_000,
         b"[upstreams." + b"a." * 50_000 + b"a]",
+        b"".join(b"k%d = 1\n" % n for n in range(20_000)),
         b"x = " + b"9" * 5000,
         b"\xff",
         b"a = 1\na = 2\n",
-        b"#" * ((1 << 20) + 1),
+        b"#\n" * (1 << 18),
         b"[upstreams]\nx = 1\n",
         b"upstreams = 1\n",
     ],

@@ -135,6 +135,12 @@ def test_no_input_does_anything_but_parse_or_refuse(data: bytes) -> None:
     assert parse_series(dump_series(series)) == series
 
 
+def test_faults_without_end_are_cut_off() -> None:
+    with pytest.raises(Refused) as caught:
+        parse_series(b"-x\n" * 100_000)
+    assert len(caught.value.findings) == 100
+
+
 def test_the_digest_sees_order_options_and_guards_but_no_comment() -> None:
     def digest(text: bytes) -> str:
         return entries_digest(parse_series(text).entries)
