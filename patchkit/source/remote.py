@@ -61,6 +61,8 @@ class GitSource:
             progress(f"fetch {commit[:12]}", 0)
             drift = server.fetch_commit(commit)
             base = self._imported(store, server, about, commit, key)
+            if server.unfiltered:
+                base = replace(base, gaps=(*base.gaps, _unfiltered(server.url)))
         fetch = None if self.offline else server.fetch_blobs
         return replace(base, fetch=fetch, drift=drift)
 
@@ -93,7 +95,8 @@ class GitSource:
 class Server:
     """One upstream's repository, asked for a commit, a tag or blobs.
 
-    Every method raises EnvironmentFault(network) where it does not answer.
+    unfiltered: whether it sent blobs that it was asked to leave out. Every method raises
+    EnvironmentFault(network) where it does not answer.
     """
 
     def __init__(self, store: Store, upstream: Upstream, tag: str) -> None:
@@ -111,6 +114,7 @@ class Server:
         self.tag_name = tag
         name = hashlib.sha256(self.url.encode()).hexdigest()[:16]
         self.git_dir = os.path.join(store.root, REMOTES, f"{name}.git")
+        self.unfiltered = False
         self._lock = f"{self.git_dir}.lock"
 
     def tag(self) -> str:
@@ -180,20 +184,21 @@ class Server:
 
     def _git(self, args: list[str], input: bytes = b"") -> bytes:
         self._prepare()
-        objects = os.path.join(self.store.git_dir, "objects")
-        try:
-            return git.run(
-                args,
-                git_dir=self.git_dir,
-                input=input,
-                network=True,
-                timeout=_WAIT,
-                # With nothing in common to negotiate, asking for it would only cost round trips.
-                settings={"fetch.negotiationAlgorithm": "noop"},
-                extra={"GIT_OBJECT_DIRECTORY": objects},
-            )
-        except EnvironmentFault as error:
-            raise EnvironmentFault(_unreachable(self.url, error)) from None
+        done = git.attempt(
+            args,
+            git_dir=self.git_dir,
+            input=input,
+            network=True,
+            timeout=_WAIT,
+            # With nothing in common to negotiate, asking for it would only cost round trips.
+            settings={"fetch.negotiationAlgorithm": "noop"},
+            extra={"GIT_OBJECT_DIRECTORY": os.path.join(self.store.git_dir, "objects")},
+        )
+        if done.returncode != 0:
+            error = git.fault(args, done.returncode, done.stderr)
+            raise EnvironmentFault(_unreachable(self.url, error))
+        self.unfiltered = self.unfiltered or b"filtering not recognized" in done.stderr
+        return done.stdout
 
 
 def _words(error: EnvironmentFault) -> str:
@@ -219,6 +224,16 @@ def _tag_moved(tag: str, commit: str, found: str) -> Finding:
         expected=f"commit {commit}",
         found=f"commit {found}" if found else "no such tag",
         next="ask upstream why; the pinned commit is what patchkit uses",
+    )
+
+
+def _unfiltered(url: str) -> Finding:
+    return Finding(
+        "network",
+        f"{git.without_credentials(url)} cannot leave files out: all of the commit was fetched",
+        expected="a server with uploadpack.allowFilter",
+        found="the filter was ignored",
+        note=True,
     )
 
 

@@ -1,0 +1,320 @@
+"""A git server as source, played by a real `git daemon` on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from patchkit.engine.model import File
+from patchkit.errors import EnvironmentFault, Refused
+from patchkit.series.pins import Upstream
+from patchkit.source import open_source
+from patchkit.source.remote import GitSource, Server
+from patchkit.store import Commit, Store
+
+from .conftest import FILES, NAME, SDIST, TRACKED, pin_of
+
+
+@dataclass
+class Daemon:
+    """A served repository: its address, its folder, the commit of tag v1.0 and a later one."""
+
+    url: str
+    at: Path
+    commit: str
+    later: str
+
+    def git(self, *args: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(self.at), *args],
+            capture_output=True,
+            check=True,
+            text=True,
+            env=QUIET | {"HOME": str(self.at)},
+        ).stdout.strip()
+
+
+QUIET = {
+    "PATH": os.environ["PATH"],
+    "GIT_CONFIG_NOSYSTEM": "1",
+    **{f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+    "GIT_AUTHOR_DATE": "@1700000000 +0000",
+    "GIT_COMMITTER_DATE": "@1700000000 +0000",
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """One daemon for the module, and the repository that each test gets a copy of."""
+    home = tmp_path_factory.mktemp("served")
+    at = home / "template"
+    at.mkdir()
+    made = Daemon("", at, "", "")
+    made.git("init", "-q", "-b", "main")
+    for n in range(2):  # a history before and after the release
+        (at / "old").write_text(str(n))
+        made.git("add", "-A")
+        made.git("commit", "-q", "-m", f"before {n}")
+    (at / "old").unlink()
+    for path, (mode, data) in TRACKED.items():
+        (at / path).parent.mkdir(parents=True, exist_ok=True)
+        (at / path).write_bytes(data)
+        (at / path).chmod(mode)
+    made.git("add", "-A")
+    made.git("commit", "-q", "-m", "release")
+    made.git("tag", "-a", "-m", "the release", "v1.0")
+    made.commit = made.git("rev-parse", "HEAD")
+    (at / "README.md").write_text("later\n")
+    made.git("commit", "-q", "-am", "later")
+    made.later = made.git("rev-parse", "HEAD")
+    made.git("config", "uploadpack.allowFilter", "true")
+    made.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [
+            *("git", "daemon", "--reuseaddr", "--export-all", "--listen=127.0.0.1"),
+            *(f"--port={port}", f"--base-path={home}", str(home)),
+        ],
+        env=QUIET | {"HOME": str(home)},
+        stderr=subprocess.DEVNULL,
+    )
+    made.url = f"git://127.0.0.1:{port}"
+    for _ in range(200):
+        try:
+            socket.create_connection(("127.0.0.1", port), 0.2).close()
+            break
+        except OSError:
+            time.sleep(0.02)
+    yield made
+    process.terminate()
+    process.wait()
+
+
+@pytest.fixture
+def daemon(server: Daemon, request: pytest.FixtureRequest) -> Daemon:
+    at = server.at.parent / f"demo-{abs(hash(request.node.nodeid))}"
+    shutil.copytree(server.at, at)
+    return Daemon(f"{server.url}/{at.name}", at, server.commit, server.later)
+
+
+def source(daemon: Daemon, **changes: str) -> GitSource:
+    values = {"git": daemon.url, "package": "demo"} | changes
+    found = open_source("git", Upstream("demo", "plain", **values))
+    assert isinstance(found, GitSource)
+    return found
+
+
+def absent(store: Store) -> set[str]:
+    """Names of the tracked files whose blobs are not in the store."""
+    oids = {File(data).oid: path for path, (_, data) in TRACKED.items()}
+    return {oids[oid] for oid in store.objects.absent(oids)}
+
+
+def test_one_commit_comes_without_blobs_and_these_when_they_are_needed(
+    store: Store, daemon: Daemon
+) -> None:
+    pin = pin_of(commit=daemon.commit)
+    base = source(daemon).tree(store, pin)
+    assert (base.source, base.commit, base.drift) == ("git", daemon.commit, ())
+    tree = base.tree(store)
+    assert {f.path for f in tree.walk()} == set(TRACKED)
+    assert absent(store) == set(TRACKED)
+    tree.prefetch(["README.md"])
+    assert tree.get("README.md") == File(b"# demo\n")
+    assert absent(store) == set(TRACKED) - {"README.md"}
+    assert tree.get("demo/__init__.py") is not None
+    # The history is not fetched, nor what came later.
+    assert not store.has(daemon.later)
+    assert not store.has(daemon.git("rev-parse", f"{daemon.commit}^"))
+
+
+def test_it_is_the_tree_of_the_sdist(store: Store, daemon: Daemon) -> None:
+    (Path(store.root) / "downloads").mkdir()
+    (Path(store.root) / "downloads" / NAME).write_bytes(SDIST)
+    upstream = Upstream("demo", "plain", git=daemon.url, package="demo")
+    pin = pin_of(commit="")
+    packed = open_source("sdist", upstream, offline=True).tree(store, pin)
+    fetched = open_source("git", upstream).tree(store, replace(pin, commit=daemon.commit))
+    assert packed.tree_id == fetched.tree_id
+
+
+def test_a_tree_written_over_it_needs_no_blob(store: Store, daemon: Daemon) -> None:
+    base = source(daemon).tree(store, pin_of(commit=daemon.commit))
+    step = Commit({"demo/new.py": File(b"new\n")}, message="patch")
+    chain = store.commit_chain(base.tree_id, [step], Commit({}))
+    assert absent(store) == set(TRACKED)
+    assert store.tree(chain.tree).get("demo/new.py") == File(b"new\n")
+
+
+def test_complete_brings_every_blob(store: Store, daemon: Daemon) -> None:
+    base = source(daemon).tree(store, pin_of(commit=daemon.commit))
+    base.complete(store)
+    assert absent(store) == set()
+    assert store.verify(base.tree_id) == ()
+
+
+def test_the_next_time_no_server_is_needed(store: Store, daemon: Daemon) -> None:
+    pin = pin_of(commit=daemon.commit)
+    first = source(daemon).tree(store, pin)
+    upstream = Upstream("demo", "plain", git=daemon.url, package="demo")
+    again = GitSource(upstream, offline=True).tree(store, pin)
+    assert again.tree_id == first.tree_id
+    with pytest.raises(EnvironmentFault) as caught:
+        again.complete(store)
+    assert caught.value.findings[0].name == "network"
+    assert caught.value.findings[0].found == f"{len(TRACKED)} are missing"
+
+
+def test_offline_without_the_commit_says_what_to_do(store: Store, daemon: Daemon) -> None:
+    upstream = Upstream("demo", "plain", git=daemon.url)
+    for pin in (pin_of(commit=daemon.commit), pin_of(commit="", commit_prefix="1234567")):
+        with pytest.raises(EnvironmentFault) as caught:
+            GitSource(upstream, offline=True).tree(store, pin)
+        assert caught.value.findings[0].next.startswith("patchkit fetch --pin v1.0 --source git")
+
+
+def test_a_tag_that_was_moved_is_said_and_the_pinned_commit_is_used(
+    store: Store, daemon: Daemon
+) -> None:
+    daemon.git("tag", "-f", "v1.0", daemon.later)
+    base = source(daemon).tree(store, pin_of(commit=daemon.commit))
+    (finding,) = base.drift
+    assert finding.name == "tag-moved"
+    assert not finding.note
+    assert finding.expected == f"commit {daemon.commit}"
+    assert finding.found == f"commit {daemon.later}"
+    assert base.tree(store).get("README.md") == File(b"# demo\n")
+
+
+def test_a_server_that_cannot_leave_blobs_out_sends_them(store: Store, daemon: Daemon) -> None:
+    daemon.git("config", "uploadpack.allowFilter", "false")
+    base = source(daemon).tree(store, pin_of(commit=daemon.commit))
+    (note,) = base.gaps
+    assert note.note
+    assert "cannot leave files out" in note.message
+    assert absent(store) == set()
+    base.complete(store)
+    assert store.verify(base.tree_id) == ()
+
+
+def old_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With it a server refuses ids that no ref names, unless it is told to allow them."""
+    from patchkit.store import git
+
+    settings = [(k, "0" if k == "protocol.version" else v) for k, v in git._SETTINGS]
+    monkeypatch.setattr(git, "_SETTINGS", settings)
+
+
+def test_a_server_that_serves_no_bare_id_is_asked_for_the_tag(
+    store: Store, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old_protocol(monkeypatch)
+    daemon.git("config", "uploadpack.allowAnySHA1InWant", "false")
+    base = source(daemon).tree(store, pin_of(commit=daemon.commit))
+    assert {f.path for f in base.tree(store).walk()} == set(TRACKED)
+
+
+def test_where_only_a_moved_tag_can_be_had_nothing_is_taken(
+    store: Store, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old_protocol(monkeypatch)
+    daemon.git("config", "uploadpack.allowAnySHA1InWant", "false")
+    daemon.git("tag", "-f", "v1.0", daemon.later)
+    with pytest.raises(Refused) as caught:
+        source(daemon).tree(store, pin_of(commit=daemon.commit))
+    assert caught.value.findings[0].name == "tag-moved"
+
+
+def test_the_beginning_of_an_id_is_completed_by_the_tag(store: Store, daemon: Daemon) -> None:
+    pin = pin_of(commit="", commit_prefix=daemon.commit[:9])
+    assert source(daemon).tree(store, pin).commit == daemon.commit
+    pin = pin_of(commit="", commit_prefix="d" * 9)
+    with pytest.raises(Refused) as caught:
+        source(daemon).tree(store, pin)
+    assert caught.value.findings[0].name == "tag-moved"
+    pin = pin_of(name="v9", commit="", commit_prefix=daemon.commit[:9])
+    with pytest.raises(Refused) as caught:
+        source(daemon).tree(store, pin)
+    assert caught.value.findings[0].found == "no such tag"
+
+
+def test_a_commit_that_the_server_lacks_is_named(store: Store, daemon: Daemon) -> None:
+    with pytest.raises(EnvironmentFault) as caught:
+        source(daemon).tree(store, pin_of(commit="d" * 40))
+    (finding,) = caught.value.findings
+    assert finding.name == "network"
+    assert "the sdist needs no git server" in finding.next
+
+
+def test_no_server_at_all_is_named_without_its_password(store: Store, daemon: Daemon) -> None:
+    url = "http://user:secret@127.0.0.1:1/demo"
+    with pytest.raises(EnvironmentFault) as caught:
+        source(daemon, git=url).tree(store, pin_of(commit=daemon.commit))
+    (finding,) = caught.value.findings
+    assert finding.name == "network"
+    assert "127.0.0.1" in finding.message
+    assert "secret" not in str(finding)
+
+
+def test_an_upstream_without_an_address_is_named(store: Store) -> None:
+    with pytest.raises(Refused) as caught:
+        GitSource(Upstream("demo", "plain")).tree(store, pin_of())
+    assert caught.value.findings[0].name == "bad-pins"
+
+
+def test_a_helper_that_runs_a_command_is_never_used(
+    store: Store, daemon: Daemon, tmp_path: Path
+) -> None:
+    trap = tmp_path / "trap"
+    with pytest.raises(EnvironmentFault):
+        source(daemon, git=f"ext::sh -c touch% {trap}").tree(store, pin_of(commit=daemon.commit))
+    assert not trap.exists()
+
+
+def test_generated_files_that_a_commit_tracks_are_left_out_as_in_a_sdist(
+    store: Store, daemon: Daemon
+) -> None:
+    (daemon.at / "setup.cfg").write_bytes(FILES["setup.cfg"][1])
+    (daemon.at / "README.md").write_bytes(TRACKED["README.md"][1])
+    daemon.git("add", "-A")
+    daemon.git("commit", "-q", "-m", "tracks what sdist writes")
+    pin = pin_of(name="other", commit=daemon.git("rev-parse", "HEAD"))
+    base = source(daemon).tree(store, pin)
+    assert {f.path for f in base.tree(store).walk()} == set(TRACKED)
+
+
+def test_the_store_itself_knows_of_no_server(store: Store, daemon: Daemon) -> None:
+    source(daemon).tree(store, pin_of(commit=daemon.commit))
+    config = (Path(store.git_dir) / "config").read_text()
+    assert "promisor" not in config
+    assert "partialclone" not in config.lower()
+    assert not (Path(store.git_dir) / "shallow").exists()
+
+
+def test_joining_packs_keeps_a_partial_commit_whole(
+    store: Store, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = source(daemon).tree(store, pin_of(commit=daemon.commit))
+    monkeypatch.setattr("patchkit.store.repo._MANY_PACKS", 3)
+    for n in range(8):
+        store.write_tree(base.tree_id, {"new": File(b"%d" % n)})
+    store.objects.close()
+    assert {f.path for f in base.tree(store).walk()} == set(TRACKED)
+    base.complete(store)
+    assert store.verify(base.tree_id) == ()
+
+
+def test_the_tag_can_be_asked_alone(store: Store, daemon: Daemon) -> None:
+    upstream = Upstream("demo", "plain", git=daemon.url)
+    assert Server(store, upstream, "v1.0").tag() == daemon.commit
+    assert Server(store, upstream, "v0.9").tag() == ""
