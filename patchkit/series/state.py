@@ -5,10 +5,10 @@ Standard library only: the bundle packs this module.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from patchkit.series.lockfile import BASE, Blob, Chain, Lock, Step
+from patchkit.series.lockfile import BASE, Blob, Lock, Step
 
 Lookup = Callable[[str], "Blob | str | None"]
 """What stands at a path: mode and blob id, the blob id alone where modes mean nothing (an
@@ -26,9 +26,9 @@ class PathState:
     """One path. kind: pristine, patched, upto or foreign.
 
     counts: after how many patches of the chain the path looks as found (empty: never). patch: the
-    last patch of the chain whose effect is found, "" for none. expected: what the base (for
-    foreign) has. elsewhere: the patch of the whole series that leaves the path as found, where
-    the chain itself never does.
+    last patch of the chain whose effect is found, "" for none. base, patched: what the path is
+    before and after the whole chain. elsewhere: the patch of the whole series that leaves the
+    path as found, where the chain itself never does.
     """
 
     path: str
@@ -75,13 +75,14 @@ def classify(
     """
     chain = lock.chain(stack)
     last = len(chain.patches)
-    everywhere = (1 << (last + 1)) - 1
-    common = everywhere
+    rank = {patch: number for number, patch in enumerate((BASE, *chain.patches))}
+    common = (1 << (last + 1)) - 1
     states = []
     for path in sorted({*chain.paths, *lock.series.paths}):
         if only is not None and not only(path):
             continue
-        state, mask = _path_state(lock, chain, path, lookup(path))
+        steps = chain.paths.get(path) or lock.series.paths[path][:1]
+        state, mask = _path_state(lock, rank, steps, path, lookup(path))
         states.append(state)
         common &= mask
     counts = _bits(common)
@@ -113,11 +114,14 @@ def _verdict(counts: tuple[int, ...], last: int, foreign: bool) -> tuple[str, in
 
 
 def _path_state(
-    lock: Lock, chain: Chain, path: str, found: Blob | str | None
+    lock: Lock,
+    rank: Mapping[str, int],
+    steps: Sequence[Step],
+    path: str,
+    found: Blob | str | None,
 ) -> tuple[PathState, int]:
-    steps = chain.paths.get(path) or lock.series.paths[path][:1]
-    last = len(chain.patches)
-    rank = {patch: number for number, patch in enumerate((BASE, *chain.patches))}
+    """The state of one path, and as bits the numbers of patches after which it looks as found."""
+    last = len(rank) - 1
     mask = 0
     matched: Step | None = None
     for index, step in enumerate(steps):

@@ -129,11 +129,9 @@ def test_the_diff_is_git_s_and_gives_the_tree_with_git_and_with_us(
     if not diff:
         return
     assert git.applied(trees[0], diff) == trees[1]
-    patch = parse(diff, "x.patch")
-    if len(patch.sections) == len({s.path for s in patch.sections}):
-        outcome = apply_patch(old, patch, EXACT, Root())
-        assert outcome.state == "applied", outcome.findings
-        assert old.with_changes(outcome.changes).files == new.files
+    outcome = apply_patch(old, parse(diff, "x.patch"), EXACT, Root())
+    assert outcome.state == "applied", outcome.findings
+    assert old.with_changes(outcome.changes).files == new.files
 
 
 BASE = {
@@ -143,6 +141,9 @@ BASE = {
     "run.sh": File(b"#!/bin/sh\n"),
     "empty": File(b""),
     "link": File(b"pkg/a.py", SYMLINK),
+    "becomes-link": File(b"text\n"),
+    "was-link": File(b"text", SYMLINK),
+    'odd "names"/ta\tb é.py': File(b"a\n"),
 }
 CHANGES: dict[str, File | None] = {
     "pkg/a.py": File(BASE["pkg/a.py"].data.replace(b"line 9\n", b"line nine\n")),
@@ -154,6 +155,10 @@ CHANGES: dict[str, File | None] = {
     "empty": None,
     "void": File(b""),
     "link": File(b"pkg/new.py", SYMLINK),
+    "becomes-link": File(b"text", SYMLINK),
+    "was-link": File(b"text\n"),
+    'odd "names"/ta\tb é.py': File(b"b\n"),
+    'odd "names"/back\\slash.py': File(b"b\n"),
 }
 RENAMES = {"pkg/newer name.py": "pkg/old name.py"}
 
