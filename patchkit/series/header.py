@@ -145,7 +145,7 @@ class Header:
             last = stated is not None
         return tuple(out)
 
-    def permits(self) -> Allow:
+    def allow(self) -> Allow:
         """What `Patchkit-Allow:` fields allow a loose patch: `fuzz=1`, `fuzz=2`,
         `line-endings=target`.
 

@@ -218,15 +218,15 @@ def test_a_field_is_set_in_its_place_or_at_the_end() -> None:
 
 def test_permissions_are_read_and_a_wrong_one_is_refused() -> None:
     text = b"Subject: a\nPatchkit-Allow: fuzz=1\nPatchkit-Allow: line-endings=target\n"
-    assert parse_header(text).permits() == Allow(1, "target")
-    assert parse_header(b"Subject: a\n").permits() == Allow()
+    assert parse_header(text).allow() == Allow(1, "target")
+    assert parse_header(b"Subject: a\n").allow() == Allow()
     for wrong in (b"fuzz=33", b"fuzz=-1", b"fuzz", b"line-endings=crlf", b"offset"):
         with pytest.raises(Refused, match="bad-header"):
-            parse_header(b"Subject: a\nPatchkit-Allow: " + wrong + b"\n").permits()
+            parse_header(b"Subject: a\nPatchkit-Allow: " + wrong + b"\n").allow()
 
 
 def test_a_permission_alone_makes_a_header() -> None:
-    assert parse_header(b"Patchkit-Allow: fuzz=2\n\n").permits().fuzz == 2
+    assert parse_header(b"Patchkit-Allow: fuzz=2\n\n").allow().fuzz == 2
 
 
 def test_switches_are_read_from_the_body() -> None:
