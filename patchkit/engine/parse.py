@@ -43,13 +43,15 @@ _MULTIPART = re.compile(rb"^content-type:[ \t]*multipart/", re.IGNORECASE | re.M
 class Scan:
     """A patch as far as it reads, and what is wrong with it.
 
-    findings: no notes. mends: the hunks whose counts were corrected (recount only). first, last:
-    line indices of the first section and behind the last one; both 0 where there is none.
+    findings: no notes. mends: the hunks whose counts were corrected (recount only). surplus:
+    ranges of line indices of context that no hunk counts. first, last: line indices of the first
+    section and behind the last one; both 0 where there is none.
     """
 
     patch: Patch
     findings: tuple[Finding, ...]
     mends: tuple[Mend, ...] = ()
+    surplus: tuple[tuple[int, int], ...] = ()
     first: int = 0
     last: int = 0
 
@@ -117,7 +119,9 @@ class _Reader:
         findings, notes = self.report.in_order()
         header = self.data[: self.bom] + b"".join(self.header_lines[: self.first])
         patch = Patch(self.name, tuple(self.sections), header, self.data, notes)
-        return Scan(patch, findings, tuple(self.report.mends), self.first or 0, self.last)
+        report = self.report
+        mends, surplus = tuple(report.mends), tuple(report.surplus)
+        return Scan(patch, findings, mends, surplus, self.first or 0, self.last)
 
     def read_lines(self) -> None:
         lines, end = self.lines, len(self.lines)

@@ -124,6 +124,7 @@ def _left_over(
         last = first
         while last + 1 < i and lines[last + 1][:1] == b" ":
             last += 1
+        report.surplus.append((first, last + 1))
         which = f"line {first + 1} is" if last == first else f"lines {first + 1} to {last + 1} are"
         report.find(
             "corrupt-hunk-count",
@@ -151,7 +152,9 @@ def _mend(
     old, new = _stated(header)
     real = measure(lines, at + 1, old, new)
     message, details = explain_fault(lines, fault, real.cut)
-    fix = recount and fault.what != "marker" and real.end > at + 1
+    # An added line that the file's end cuts off would become content of the file.
+    torn = real.cut and lines[real.end - 1].startswith(b"+")
+    fix = recount and fault.what != "marker" and real.end > at + 1 and not torn
     report.find(
         "corrupt-hunk-count",
         message,

@@ -25,12 +25,16 @@ class Mend:
 
 
 class Report:
-    """The findings about one patch file, in the order they are met, and what was mended."""
+    """The findings about one patch file, in the order they are met, and what was mended.
+
+    surplus: ranges of line indices of context that no hunk counts.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.findings: list[Finding] = []
         self.mends: list[Mend] = []
+        self.surplus: list[tuple[int, int]] = []
 
     def find(
         self,

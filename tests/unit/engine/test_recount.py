@@ -16,6 +16,7 @@ from tests.cases.loader import load_cases
 
 CASES = {c.name: c for c in load_cases()}
 COUNTS = [c.name for c in load_cases() if c.reason == "corrupt-hunk-count"]
+COUNTS.remove("truncated")
 
 
 def patch_of(name: str) -> bytes:
@@ -36,6 +37,16 @@ def test_a_corrected_file_reads_strictly_as_it_reads_with_recount(name: str) -> 
     assert [[header_line(h) for h in s.hunks] for s in strict.sections] == [
         [header_line(h) for h in s.hunks] for s in lax.sections
     ]
+
+
+def test_an_added_line_that_the_end_of_the_file_cuts_off_is_not_made_content() -> None:
+    for data in (
+        patch_of("truncated"),
+        patch_of("truncated").replace(b"-22,4 +22,4", b"-2,9 +2,9"),
+    ):
+        with pytest.raises(Refused) as caught:
+            recount(data, "p")
+        assert "no line end" in str(caught.value.findings[0])
 
 
 def test_only_header_lines_change_where_a_count_is_wrong() -> None:
