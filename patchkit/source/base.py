@@ -59,6 +59,10 @@ class Base:
         """The tree, read lazily."""
         return store.tree(self.tree_id, self.fetch)
 
+    def verify(self, store: Store) -> tuple[Finding, ...]:
+        """Every object that is in the store read and hashed; see `Store.verify`."""
+        return store.verify(self.tree_id, partial=self.source == "git")
+
     def complete(self, store: Store) -> None:
         """Make sure that every blob of the tree is in the store: before a work tree is written.
 

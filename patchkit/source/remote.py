@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from patchkit.engine.model import GITLINK, File
 from patchkit.errors import EnvironmentFault, Finding, Refused
 from patchkit.files.atomic import make_folder
+from patchkit.files.growing import remove_file
 from patchkit.files.lock import locked
 from patchkit.series.pins import Pin, Upstream
 from patchkit.source.base import (
@@ -35,6 +36,7 @@ _PER_REQUEST = 2000
 """Blobs asked for in one request."""
 _MAYBE_GENERATED = ("PKG-INFO", "setup.cfg", "_version.py")
 _WAIT = 3600.0
+_LOCKS = ("shallow.lock", "config.lock", "packed-refs.lock")
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,12 @@ class Server:
 
     def tag(self) -> str:
         """The commit that the tag names now; "" where there is no such tag."""
+        with locked(self._lock, wait=_WAIT):
+            return self._tag()
+
+    def _tag(self) -> str:
         ref = f"refs/tags/{self.tag_name}"
-        out = self._git(["ls-remote", self.url, ref, f"{ref}^{{}}"])
+        out = self._git(["ls-remote", "--", self.url, ref, f"{ref}^{{}}"])
         lines: dict[str, str] = {}
         for line in out.decode("utf-8", "replace").splitlines():
             oid, _, name = line.partition("\t")
@@ -164,20 +170,23 @@ class Server:
                 self._fetch(absent[start : start + _PER_REQUEST])
 
     def _moved(self, commit: str) -> tuple[Finding, ...]:
-        found = self.tag()
+        found = self._tag()
         if found and found != commit:
             return (_tag_moved(self.tag_name, commit, found),)
         return ()
 
     def _fetch(self, wants: Sequence[str]) -> None:
-        self._prepare()
         args = [
             *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"),
-            *("--depth=1", "--filter=blob:none", "--stdin", self.url),
+            # "--": pins.toml's address is never taken for an option
+            *("--depth=1", "--filter=blob:none", "--stdin", "--", self.url),
         ]
         self._git(args, "".join(f"{want}\n" for want in wants).encode("ascii"))
 
     def _prepare(self) -> None:
+        """Make the small repository; take away what a killed git left locked (we hold the lock)."""
+        for name in _LOCKS:
+            remove_file(os.path.join(self.git_dir, name))
         if not os.path.exists(os.path.join(self.git_dir, "HEAD")):
             make_folder(self.git_dir)
             git.run(["init", "--quiet", "--bare", "--template=", self.git_dir])

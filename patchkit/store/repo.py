@@ -105,11 +105,14 @@ class Store:
         data = self.objects.read(commit, "commit")
         return data[5:45].decode("ascii")
 
-    def verify(self, tree: str) -> tuple[Finding, ...]:
-        """Every object below `tree` read and hashed: verify-failed for each that does not hold."""
+    def verify(self, tree: str, *, partial: bool = False) -> tuple[Finding, ...]:
+        """Every object below `tree` read and hashed: verify-failed for each that does not hold.
+
+        partial: blobs that are not there are in order.
+        """
         from patchkit.store.verify import verify_tree
 
-        return verify_tree(self.objects, tree)
+        return verify_tree(self.objects, tree, partial=partial)
 
     # -- writing ---------------------------------------------------------------------------
     def _pack(self, level: int = 0) -> Pack:

@@ -12,12 +12,15 @@ from patchkit.store.pipes import ObjectReader
 _BATCH = 256
 
 
-def verify_tree(objects: ObjectReader, tree: str) -> tuple[Finding, ...]:
-    """A finding (verify-failed) for each object below `tree` that does not hold."""
-    return tuple(_below(objects, tree, ""))
+def verify_tree(objects: ObjectReader, tree: str, *, partial: bool = False) -> tuple[Finding, ...]:
+    """A finding (verify-failed) for each object below `tree` that does not hold.
+
+    partial: blobs that are not there are in order (those of a git server come when needed).
+    """
+    return tuple(_below(objects, tree, "", partial))
 
 
-def _below(objects: ObjectReader, oid: str, path: str) -> Iterator[Finding]:
+def _below(objects: ObjectReader, oid: str, path: str, partial: bool) -> Iterator[Finding]:
     try:
         raw = objects.read(oid, "tree")
     except EnvironmentFault as error:
@@ -28,9 +31,12 @@ def _below(objects: ObjectReader, oid: str, path: str) -> Iterator[Finding]:
     for name, entry in parse_folder(raw).items():
         at = lead + path_text(name)
         if entry.mode == FOLDER:
-            yield from _below(objects, entry.oid.hex(), at)
+            yield from _below(objects, entry.oid.hex(), at, partial)
         elif entry.mode != GITLINK:
             blobs.append((at, entry.oid.hex()))
+    if partial:
+        absent = set(objects.absent(oid for _, oid in blobs)) if blobs else set()
+        blobs = [(at, oid) for at, oid in blobs if oid not in absent]
     for start in range(0, len(blobs), _BATCH):
         yield from _blobs(objects, blobs[start : start + _BATCH])
 

@@ -281,6 +281,44 @@ def test_a_helper_that_runs_a_command_is_never_used(
     assert not trap.exists()
 
 
+def test_an_address_is_never_taken_for_an_option(
+    store: Store, daemon: Daemon, tmp_path: Path
+) -> None:
+    trap = tmp_path / "trap"
+    url = f"--upload-pack=touch {trap}; false"
+    with pytest.raises(EnvironmentFault):
+        source(daemon, git=url).tree(store, pin_of(commit=daemon.commit))
+    assert not trap.exists()
+
+
+def test_a_fetch_that_was_killed_does_not_lock_the_next_one_out(
+    store: Store, daemon: Daemon
+) -> None:
+    source(daemon).tree(store, pin_of(commit=daemon.commit))
+    (small,) = Path(store.root, "remotes").glob("*.git")
+    (small / "shallow.lock").write_text("")
+    pin = pin_of(name="later", commit=daemon.later)
+    assert source(daemon).tree(store, pin).commit == daemon.later
+
+
+def test_what_is_there_of_a_partial_base_is_verified(store: Store, daemon: Daemon) -> None:
+    base = source(daemon).tree(store, pin_of(commit=daemon.commit))
+    base.tree(store).prefetch(["README.md"])
+    assert base.verify(store) == ()
+    oid = File(TRACKED["README.md"][1]).oid
+    for pack in Path(store.git_dir, "objects", "pack").glob("*.idx"):
+        shown = subprocess.run(
+            ["git", "verify-pack", "-v", str(pack)], capture_output=True, text=True, check=True
+        ).stdout
+        if oid in shown:
+            data = bytearray(pack.with_suffix(".pack").read_bytes())
+            data[len(data) // 2] ^= 0xFF
+            os.chmod(pack.with_suffix(".pack"), 0o644)
+            pack.with_suffix(".pack").write_bytes(bytes(data))
+    store.objects.close()
+    assert [f.where.file for f in base.verify(store)] == ["README.md"]
+
+
 def test_generated_files_that_a_commit_tracks_are_left_out_as_in_a_sdist(
     store: Store, daemon: Daemon
 ) -> None:

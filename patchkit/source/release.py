@@ -1,0 +1,82 @@
+"""What a new pin needs: a release's files and digests from the index, its commit from the tag."""
+
+from __future__ import annotations
+
+from patchkit.errors import EnvironmentFault, Finding
+from patchkit.series.pins import Upstream
+from patchkit.store.repo import Store
+
+
+def release_files(upstream: Upstream, version: str) -> dict[str, str]:
+    """Name -> sha256 of the sdist (.tar.gz) and every wheel of `version`, from pip's indexes.
+
+    Raises EnvironmentFault(network) where no index answers, has the release, or states digests.
+    """
+    from patchkit.source.index import project_files
+    from patchkit.source.pipconf import pip_settings
+
+    project = upstream.pypi or upstream.name
+    found: dict[str, str] = {}
+    others: set[str] = set()
+    for file in project_files(project, pip_settings()):
+        release = _version_of(file.name)
+        if release == _normal(version) and file.sha256:
+            found.setdefault(file.name, file.sha256)
+        elif release:
+            others.add(release)
+    if not found:
+        raise EnvironmentFault(
+            Finding(
+                "network",
+                f"no package index has files with digests of {project} {version}",
+                expected=f"{project} {version}",
+                found=f"releases {', '.join(_newest(others))}" if others else "no release",
+                next="check the version, and pip's index-url",
+            )
+        )
+    return dict(sorted(found.items()))
+
+
+def tag_commit(store: Store, upstream: Upstream, tag: str) -> str:
+    """The commit that `tag` names at the upstream's git server; "" where there is no such tag.
+
+    Raises EnvironmentFault(network) where the server does not answer, Refused(bad-pins) where
+    pins.toml names none.
+    """
+    from patchkit.source.remote import Server
+
+    return Server(store, upstream, tag).tag()
+
+
+def _version_of(name: str) -> str:
+    """The normal form of the version that a file name states; "" for what is no release file."""
+    from packaging.utils import (
+        InvalidSdistFilename,
+        InvalidWheelFilename,
+        parse_sdist_filename,
+        parse_wheel_filename,
+    )
+
+    try:
+        if name.endswith(".tar.gz"):
+            return str(parse_sdist_filename(name)[1])
+        if name.endswith(".whl"):
+            return str(parse_wheel_filename(name)[1])
+    except (InvalidSdistFilename, InvalidWheelFilename):
+        pass
+    return ""
+
+
+def _normal(version: str) -> str:
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return str(Version(version))
+    except InvalidVersion:
+        return version
+
+
+def _newest(versions: set[str]) -> list[str]:
+    from packaging.version import Version
+
+    return [str(v) for v in sorted(map(Version, versions), reverse=True)[:5]]
