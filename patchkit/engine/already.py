@@ -33,9 +33,7 @@ def there_already(
     Shown by taking the patch out, or by every hunk's result being found. That a file to delete
     is absent proves nothing by itself: it may be a wrong path.
     """
-    if all(r.action.kind == "delete" for r in results) or not any(
-        r.there == "there" or any(s.status == THERE for s in r.spots) for r in results
-    ):
+    if all(r.action.kind == "delete" for r in results):
         return None
     taken_out = Setting(patch.name, Rule(), stated_starts, detect=False, modes=True)
     actions, _ = resolve(patch, root, True)

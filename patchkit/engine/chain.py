@@ -81,6 +81,7 @@ class _Run:
 
     def __init__(self, tree: Tree, steps: Sequence[Step], rule: Rule, there: int = 0) -> None:
         self.steps, self.rule, self.there = steps, rule, there
+        self.names = [step.patch.name for step in steps]
         self.work = Work(tree)
         self.history = History()
         self.shifts: dict[str, Shifts] = {}
@@ -113,8 +114,7 @@ class _Run:
         outcome = put(
             self.work, step.patch, rule, root, reverse=step.reverse, starts=starts, told=told
         )
-        names = [s.patch.name for s in self.steps]
-        outcome = duplicates(outcome, self.history, self.hunks, names)
+        outcome = duplicates(outcome, self.history, self.hunks, self.names)
         if outcome.state == "applied":
             self.work.take(outcome.changes)
             self.history.record(number, outcome.edits)

@@ -52,15 +52,16 @@ class History:
 
     def record(self, patch: int, edits: Sequence[Edit]) -> None:
         """Remember what patch number `patch` did."""
-        before = self._edits
-        moved = {e.new: list(before.get(e.old, ())) for e in edits if e.new and e.old}
-        for edit in edits:
-            if edit.old is not None and edit.old != edit.new:
+        # Files may change names with each other: look all up before any is moved.
+        moved = [e for e in edits if e.old != e.new]
+        past = {e.new: list(self._edits.get(e.old, ())) for e in moved if e.old and e.new}
+        for edit in moved:
+            if edit.old is not None:
                 self._gone[edit.old] = patch
             if edit.new is not None:
-                past = moved.get(edit.new, []) if edit.old != edit.new else None
-                if past is not None:
-                    self._edits[edit.new] = past
+                self._edits[edit.new] = past.get(edit.new, [])
+        for edit in edits:
+            if edit.new is not None:
                 self._edits.setdefault(edit.new, []).append((patch, edit))
 
     def gone(self, path: str) -> int | None:

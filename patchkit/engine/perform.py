@@ -42,7 +42,8 @@ class Result:
     held: it is in the draft. there: "there" (its result stands already), "gone" (a file to
     delete is absent) or "mode" (only the mode, and the file has it). spots and text: for
     explaining hunks that fail. starts: the index of each hunk that was placed, for the record of
-    who changed what. findings: what is wrong besides hunks.
+    who changed what. left: of a copy that is taken back, what its source should be when the whole
+    patch is. findings: what is wrong besides hunks.
     """
 
     action: Action
@@ -52,6 +53,7 @@ class Result:
     text: Text | None = None
     hunks: Sequence[Hunk] = ()
     starts: Sequence[int] = ()
+    left: list[bytes] | None = None
     places: list[Place] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
@@ -80,6 +82,8 @@ def perform_all(
             }
         results.append(perform(action, draft, leaving, setting))
     for result in results:
+        if result.held and result.left is not None and not _is_copy(result, draft):
+            result.fail(_left_over(result.action, result.left, setting))
         obstacle = in_the_way(result.action, draft, setting) if result.held else None
         if obstacle is not None:
             result.fail(obstacle)
@@ -242,28 +246,34 @@ def _delete(
     result: Result,
 ) -> Result:
     if action.kind == "uncopy":
-        source = draft.get(action.new) if action.new is not None else None
-        if source is not None and action.new is not None and not draft.edited(action.new):
-            left = [] if _same(draft, action.new, source, lines) else list(lines)
-        else:
-            left = []
-    else:
-        left = list(lines)
-    if left:
-        return result.fail(
-            Finding(
-                "conflict",
-                f"{show_path(path)} is not the file that the patch would delete: "
-                f"{len(left)} of its lines are not in the patch",
-                where(setting, action, path),
-                expected="a file that is empty after the patch's lines are removed",
-                found=f"left over: {show_line(left[0])}",
-                next=refresh(setting),
-            )
-        )
+        result.left = list(lines)
+    elif lines:
+        return result.fail(_left_over(action, lines, setting))
     draft.remove(path)
     result.held = True
     return result
+
+
+def _is_copy(result: Result, draft: Draft) -> bool:
+    """Whether a copy that was taken back is what its source is now that all is taken back."""
+    path = result.action.new
+    source = draft.get(path) if path is not None else None
+    if source is None or path is None or result.left is None:
+        return True
+    return _same(draft, path, source, result.left)
+
+
+def _left_over(action: Action, lines: Sequence[bytes], setting: Setting) -> Finding:
+    path = action.old or action.path
+    return Finding(
+        "conflict",
+        f"{show_path(path)} is not the file that the patch would delete: "
+        f"{len(lines)} lines are left over after the patch's lines are removed",
+        where(setting, action, path),
+        expected="an empty file after that" if action.new is None else show_path(action.new),
+        found=f"left over: {show_line(lines[0]) if lines else 'nothing'}",
+        next=refresh(setting),
+    )
 
 
 def _taken(path: str, source: str | None, draft: Draft, leaving: set[str]) -> bool:

@@ -165,9 +165,10 @@ class _Placer:
             there = self.text.places(hunk.new)
             if len(there) == 1:
                 return Spot(THERE, there[0], there[0] - expected)
-        if expected in found and at_end(hunk):
-            return Spot(FAILS, expected, why="end", places=tuple(found))
-        why = "" if not found else "offset" if len(found) == 1 else "ambiguous"
+        if found and not any(self.anchored(hunk, at) for at in found):
+            why = "start" if at_start(hunk) and found[0] else "end"
+        else:
+            why = "" if not found else "offset" if len(found) == 1 else "ambiguous"
         return Spot(FAILS, expected, why=why, places=tuple(found))
 
     def loose(self, hunk: Hunk, expected: int) -> Spot:
@@ -204,7 +205,8 @@ class _Placer:
         """The pre-image stands at one place only: is it the one that was meant?"""
         if at < self.free:
             return Spot(FAILS, expected, why="order", places=(at,))
-        for stated_place in {expected, moved} - {at}:
+        # Where the hunk before it moved by as much, the stated place has nothing more to say.
+        for stated_place in () if at == moved else dict.fromkeys((expected, moved)):
             if near_miss(self.text.lines, hunk.old, stated_place, at):
                 return Spot(FAILS, stated_place, why="near-miss", places=(stated_place, at))
         return Spot(HOLDS, at, at - expected)
@@ -234,7 +236,9 @@ class _Placer:
         return not at_end(hunk) or at + len(hunk.old) == len(self.text.lines)
 
     def is_there(self, hunk: Hunk, at: int) -> bool:
-        return self.detect and at >= self.free and bool(hunk.new) and self.text.has(hunk.new, at)
+        if not hunk.new:  # it empties the file
+            return self.detect and not self.text.lines and at_start(hunk) and at_end(hunk)
+        return self.detect and at >= self.free and self.text.has(hunk.new, at)
 
 
 def _doubted(
