@@ -24,6 +24,15 @@ from patchkit.store.tree import Fetch, StoreTree
 
 _MANY_PACKS = 50
 _DAY = 86400.0
+_CONFIG = b"""\
+[core]
+\trepositoryformatversion = 0
+\tbare = true
+[gc]
+\tauto = 0
+\tpruneExpire = never
+"""
+"""Nothing refers to our objects, so whoever runs gc in there must not lose them."""
 _DONE = "patchkit"
 """Written last when the repository is made: without it a killed `open` is made again."""
 
@@ -59,15 +68,12 @@ class Store:
         done = os.path.join(self.git_dir, _DONE)
         if os.path.exists(done):
             return
-        make_folder(self.git_dir)
-        # No template: it would bring the machine's own hooks and excludes.
-        git.run(
-            ["init", "--quiet", "--bare", "--template=", "--object-format=sha1", self.git_dir],
-        )
-        # Nothing refers to our objects, so whoever runs gc in there must not lose them.
-        for key, value in (("gc.auto", "0"), ("gc.pruneExpire", "never")):
-            git.run(["config", key, value], git_dir=self.git_dir)
-        make_folder(os.path.join(self.git_dir, "objects", "pack"))
+        # What `git init --bare` makes, without the machine's template (hooks, excludes) and
+        # whatever init.* settings say.
+        for folder in ("objects/pack", "objects/info", "refs/heads"):
+            make_folder(os.path.join(self.git_dir, folder))
+        for name, text in (("HEAD", b"ref: refs/heads/none\n"), ("config", _CONFIG)):
+            write_file(os.path.join(self.git_dir, name), text)
         write_file(done, b"made by patchkit; safe to delete as a whole\n")
 
     def close(self) -> None:

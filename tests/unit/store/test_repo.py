@@ -112,6 +112,13 @@ def test_a_tree_that_may_not_be_is_refused_whole(
     assert not store.has(File(b"fine").oid)
 
 
+def test_a_gc_by_hand_loses_nothing(store: Store, referee) -> None:
+    tree = imported(store, FILES)
+    referee("gc", "--quiet")
+    store.objects.close()
+    assert store.verify(tree) == ()
+
+
 def test_an_open_that_was_killed_is_done_again(tmp_path: Path) -> None:
     (tmp_path / "store-1.git").mkdir()
     with Store.open(tmp_path) as store:
