@@ -110,7 +110,7 @@ BODY = st.lists(
 )
 @given(name=NAME, subject=LINE, body=BODY)
 @example(name="Smith, J. (ext)", subject="a", body=[])
-@example(name="=?UTF-8?q?x?=", subject="=?UTF-8?q?x?=", body=["x"])
+@example(name="Zoë =", subject="not =?UTF-8?q?x?= encoded, " + "é" * 30, body=["x"])
 @example(name='"', subject="Fix: b ] c", body=["", "a", "", "", "b "])
 def test_git_mailinfo_reads_what_the_header_says(
     tmp_path: Path, name: str, subject: str, body: list[str]
