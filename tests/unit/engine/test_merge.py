@@ -46,7 +46,7 @@ END = st.sampled_from(["\n", "\n", "", "\r\n"])
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     st.lists(st.sampled_from(WORDS), max_size=16),

@@ -106,7 +106,7 @@ BODY = st.lists(
 
 
 @settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(name=NAME, subject=LINE, body=BODY)
 @example(name="Smith, J. (ext)", subject="a", body=[])

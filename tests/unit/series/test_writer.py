@@ -96,7 +96,7 @@ def apart(files: Mapping[str, File | None]) -> bool:
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     st.dictionaries(PATHS, FILES, min_size=1, max_size=4),
