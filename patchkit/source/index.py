@@ -78,9 +78,7 @@ def find_file(project: str, name: str, sha256: str, settings: PipSettings) -> In
 
 
 def _in_folder(place: str) -> list[IndexFile]:
-    path = place
-    if place.startswith("file:"):
-        path = urllib.parse.unquote(urllib.parse.urlsplit(place).path)
+    path = _on_disk(place) if place.startswith("file:") else place
     if not os.path.isdir(path):
         return []
     return [
@@ -89,9 +87,15 @@ def _in_folder(place: str) -> list[IndexFile]:
     ]
 
 
+def _on_disk(url: str) -> str:
+    return urllib.parse.unquote(urllib.parse.urlsplit(url).path)
+
+
 def _page(url: str, settings: PipSettings) -> list[IndexFile]:
     if url.startswith("file:"):
         url += "index.html"  # a folder has no listing of its own
+        if not os.path.exists(_on_disk(url)):
+            return []
 
     def ask() -> tuple[str, str, bytes]:
         with open_url(url, settings, _ACCEPT) as answer:

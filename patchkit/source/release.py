@@ -12,17 +12,19 @@ def release_files(upstream: Upstream, version: str) -> dict[str, str]:
 
     Raises EnvironmentFault(network) where no index answers, has the release, or states digests.
     """
-    from patchkit.source.index import project_files
+    from patchkit.source.index import normal_name, project_files
     from patchkit.source.pipconf import pip_settings
 
     project = upstream.pypi or upstream.name
     found: dict[str, str] = {}
     others: set[str] = set()
     for file in project_files(project, pip_settings()):
-        release = _version_of(file.name)
+        name, release = _release_of(file.name)
+        if name != normal_name(project):
+            continue  # a folder of find-links holds other projects' files too
         if release == _normal(version) and file.sha256:
             found.setdefault(file.name, file.sha256)
-        elif release:
+        else:
             others.add(release)
     if not found:
         raise EnvironmentFault(
@@ -48,8 +50,8 @@ def tag_commit(store: Store, upstream: Upstream, tag: str) -> str:
     return Server(store, upstream, tag).tag()
 
 
-def _version_of(name: str) -> str:
-    """The normal form of the version that a file name states; "" for what is no release file."""
+def _release_of(name: str) -> tuple[str, str]:
+    """Project and version, in their normal forms, that a file name states; "" for others."""
     from packaging.utils import (
         InvalidSdistFilename,
         InvalidWheelFilename,
@@ -59,12 +61,14 @@ def _version_of(name: str) -> str:
 
     try:
         if name.endswith(".tar.gz"):
-            return str(parse_sdist_filename(name)[1])
+            project, version = parse_sdist_filename(name)
+            return project, str(version)
         if name.endswith(".whl"):
-            return str(parse_wheel_filename(name)[1])
+            project, version, _, _ = parse_wheel_filename(name)
+            return project, str(version)
     except (InvalidSdistFilename, InvalidWheelFilename):
         pass
-    return ""
+    return "", ""
 
 
 def _normal(version: str) -> str:

@@ -71,6 +71,7 @@ def test_an_index_on_disk_is_read(tmp_path: Path) -> None:
     (tmp_path / "simple" / "demo" / "index.html").write_bytes(html(f"../../files/{NAME}"))
     settings = PipSettings(indexes=(f"file://{tmp_path}/simple",))
     assert find_file("demo", NAME, "", settings).url == f"file://{tmp_path}/files/{NAME}"
+    assert project_files("other", settings) == []
 
 
 def test_a_name_is_spelt_as_indexes_do() -> None:

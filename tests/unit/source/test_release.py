@@ -18,6 +18,7 @@ NAMES = {
     "demo-0.9.tar.gz": "e",
     "demo-1.0.zip": "f",
     "demo-nonsense.whl": "1",
+    "torch-2.13.0.tar.gz": "2",
 }
 
 
