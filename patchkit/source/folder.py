@@ -7,7 +7,8 @@ checkout the pin's own commit is read, whatever is checked out; edits in it play
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ from patchkit.upstreams import Known, known
 if TYPE_CHECKING:
     from git import Repo
 
+_ID = re.compile(r"[0-9a-f]{40}")
 _SKIPPED = "__pycache__"
 _FILE_LIMIT = 512 << 20
 
@@ -64,7 +66,7 @@ class FolderSource:
             if commit:
                 return self._from_commit(store, about, checkout, commit, progress)
             if not self._is_sdist():
-                raise Refused(_lacks(self.path, pin, checkout.head))
+                raise Refused(_lacks(self.path, pin, checkout.described(store)))
         return self._from_files(store, about, pin, progress)
 
     def _is_sdist(self) -> bool:
@@ -131,13 +133,14 @@ class FolderSource:
 
 @dataclass(frozen=True)
 class _Checkout:
-    """What GitPython finds of a repository, in its files alone: no git runs in it.
+    """A repository, of which only files are read: no git runs under its configuration.
 
-    objects: its object folder. head: the commit checked out, and its tags, in words.
+    objects: its object folder. head: the id that HEAD leads to, "" for none. tags: name -> id.
     """
 
     objects: str
     head: str
+    tags: Mapping[str, str]
 
     @classmethod
     def at(cls, path: str) -> _Checkout | None:
@@ -148,31 +151,45 @@ class _Checkout:
 
         try:
             with Repo(path, search_parent_directories=False) as repo:
-                objects = os.path.join(repo.common_dir, "objects")
-                return cls(os.path.abspath(objects), _head(repo))
+                objects = os.path.abspath(os.path.join(repo.common_dir, "objects"))
+                # Not `repo.head.commit`: that asks a git process, which obeys the repository.
+                tags = {tag.name: _led_to(repo, tag.path) for tag in repo.tags}
+                return cls(objects, _led_to(repo, "HEAD"), tags)
         except (GitError, OSError, ValueError):
             return None
 
     def commit(self, store: Store, pin: Pin) -> str:
         """The pin's commit, where the repository has it; else ""."""
         wanted = pin.commit or pin.commit_prefix
-        if not wanted:
-            return ""
-        done = git.attempt(
-            ["rev-parse", "--verify", "--quiet", f"{wanted}^{{commit}}"],
+        return self._peeled(store, [wanted])[0] if wanted else ""
+
+    def described(self, store: Store) -> str:
+        """What is checked out, in words."""
+        if not self.head:
+            return "no commit"
+        peeled = self._peeled(store, list(self.tags.values()))
+        names = [name for name, oid in zip(self.tags, peeled, strict=True) if oid == self.head]
+        return f"commit {self.head}" + (f" ({', '.join(names[:3])})" if names else "")
+
+    def _peeled(self, store: Store, names: list[str]) -> list[str]:
+        """The commit that each id leads to, or "", as a git of ours sees it in those objects."""
+        out = git.run(
+            ["cat-file", "--batch-check=%(objectname)"],
             git_dir=store.git_dir,
+            input="".join(f"{name}^{{commit}}\n" for name in names).encode("ascii"),
             extra=also_reading(self.objects),
         )
-        return done.stdout.decode("ascii", "replace").strip() if done.returncode == 0 else ""
+        lines = out.decode("ascii", "replace").splitlines()
+        return [line if _ID.fullmatch(line) else "" for line in lines]
 
 
-def _head(repo: Repo) -> str:
+def _led_to(repo: Repo, ref: str) -> str:
+    from git import SymbolicReference
+
     try:
-        commit = repo.head.commit.hexsha
-        names = [tag.name for tag in repo.tags if tag.path and tag.commit.hexsha == commit]
+        return str(SymbolicReference.dereference_recursive(repo, ref) or "")
     except (ValueError, OSError):
-        return "no commit"
-    return f"commit {commit}" + (f" ({', '.join(names[:3])})" if names else "")
+        return ""
 
 
 def _lacks(path: str, pin: Pin, head: str) -> Finding:

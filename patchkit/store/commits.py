@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import lru_cache
 
 from patchkit.engine.model import GITLINK, SYMLINK, File
 from patchkit.store.delta import between
@@ -89,6 +90,7 @@ def git_date(date: str) -> str:
     return f"{seconds} {zone}"
 
 
+@lru_cache
 def identity(author: str) -> str:
     """`Name <mail>` as git holds it: no line break, no angle bracket inside a part."""
     found = _IDENT.fullmatch(author.replace("\n", " ").replace("\0", ""))

@@ -193,7 +193,12 @@ class Store:
             return
         try:
             with locked(os.path.join(self.root, "tidy.lock"), wait=0):
-                git.attempt(["repack", "--geometric=2", "-d", "-q"], git_dir=self.git_dir)
+                git.attempt(
+                    ["repack", "--geometric=2", "-d", "-q"],
+                    git_dir=self.git_dir,
+                    # Packs are copied together; looking for better deltas would take minutes.
+                    settings={"pack.window": "0", "repack.writeBitmaps": "false"},
+                )
                 for name in names:
                     if name.startswith("tmp_") and _older(os.path.join(folder, name), _DAY):
                         remove_file(os.path.join(folder, name))  # of a process that was killed

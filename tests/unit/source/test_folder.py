@@ -158,8 +158,10 @@ def test_nothing_of_the_checkout_is_run_or_written(
         git(at, "config", key, ran)
     git(at, "config", "core.alternateRefsCommand", ran)
     git(at, "config", "remote.origin.promisor", "true")
-    git(at, "config", "remote.origin.url", "ext::sh -c touch% " + str(trap))
+    # A missing object of a partial clone makes git run what its configuration says.
+    git(at, "config", "remote.origin.url", str(at / ".git"))
     git(at, "config", "remote.origin.uploadpack", ran)
+    git(at, "config", "core.repositoryFormatVersion", "1")
     git(at, "config", "extensions.partialClone", "origin")
     for hook in ("post-checkout", "reference-transaction", "post-index-change", "pre-auto-gc"):
         file = at / ".git" / "hooks" / hook
@@ -175,11 +177,17 @@ def test_nothing_of_the_checkout_is_run_or_written(
         FolderSource(str(at), upstream).tree(other, pin_of(commit=commit))
     assert "partial clone" in caught.value.findings[0].message
     assert blob in caught.value.findings[0].found
+    (at / ".git" / "refs" / "heads" / "main").write_text("e" * 40 + "\n")
+    (at / ".git" / "refs" / "tags" / "lost").write_text("f" * 40 + "\n")
+    with pytest.raises(Refused) as missing:
+        FolderSource(str(at), upstream).tree(store, pin_of(commit="e" * 40))
+    assert missing.value.findings[0].found == "commit " + "e" * 40
     assert not trap.exists()
     after = {p: p.stat().st_mtime_ns for p in at.rglob("*")}
     changed = {p.name for p in before if p in after and before[p] != after[p]}
-    assert changed <= {blob[:2]}  # this test itself removed a file there
-    assert set(after) <= set(before)
+    # What this test itself wrote and removed:
+    assert changed <= {blob[:2], "main", "tags"}
+    assert {p.name for p in set(after) - set(before)} <= {"lost"}
 
 
 def test_a_checkout_without_the_commit_is_named_with_what_it_has(
