@@ -62,9 +62,11 @@ def put(
     reverse: bool = False,
     starts: Starts = stated_starts,
     told: Told | None = None,
+    trial: bool = False,
 ) -> Outcome:
     """As `apply_patch`, on a tree that is being worked on; the outcome's changes are not taken
-    into `work` yet.
+    into `work` yet. told: what the caller knows of the file's past. trial: only whether it holds
+    is wanted, not why it does not.
     """
     setting = Setting(patch.name, rule, starts, detect=not reverse)
     actions, unfit = resolve(patch, root, reverse)
@@ -74,6 +76,8 @@ def put(
     results, draft = perform_all(work, actions, setting)
     if all(result.held for result in results):
         return _applied(patch, root, work, results, draft, notes, setting)
+    if trial:
+        return Outcome(patch, "refused", root=root)
     if not reverse:
         found = there_already(work, patch, root, rule, results, notes)
         if found is not None:

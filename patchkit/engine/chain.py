@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from patchkit.engine.actions import resolve
 from patchkit.engine.apply import put
+from patchkit.engine.cuts import guard_cuts
 from patchkit.engine.history import History, runs
 from patchkit.engine.model import File, Hunk, Patch, Tree
 from patchkit.engine.order import duplicates, patched_up_to, wrong_order
@@ -70,7 +71,11 @@ def apply_chain(tree: Tree, steps: Sequence[Step], rule: Rule = LOOSE) -> Chain:
             if all(outcome.ok for outcome in found):
                 run, outcomes = again, found
     if any(outcome.state == "refused" for outcome in outcomes):
-        outcomes = wrong_order(tree, steps, outcomes, rule)
+        selected = [step.selected for step in steps]
+        if not all(selected):
+            whole = _Run(tree, [replace(step, selected=True) for step in steps], rule).all()
+            outcomes = guard_cuts(outcomes, whole, selected)
+        outcomes = wrong_order(tree, steps, outcomes)
     findings = tuple(f for outcome in outcomes for f in outcome.findings)
     ok = not findings and all(outcome.ok for outcome in outcomes)
     return Chain(tuple(outcomes), dict(run.work.changes) if ok else {}, findings, ok)
@@ -85,7 +90,6 @@ class _Run:
         self.work = Work(tree)
         self.history = History()
         self.shifts: dict[str, Shifts] = {}
-        self.left_out: dict[str, list[int]] = {}
         self.hunks: dict[tuple[str, tuple[tuple[bytes, bytes], ...]], int] = {}
 
     def all(self) -> list[Outcome]:
@@ -93,7 +97,7 @@ class _Run:
         for number, step in enumerate(self.steps):
             root = self.root(step)
             if not step.selected:
-                self.leave_out(number, step, root)
+                self.leave_out(step, root)
                 outcomes.append(Outcome(step.patch, "left-out", root=root))
             elif number < self.there:
                 outcomes.append(Outcome(step.patch, "already-applied", root=root))
@@ -127,13 +131,10 @@ class _Run:
             outcome = self.with_reasons(outcome, before)
         return outcome
 
-    def leave_out(self, number: int, step: Step, root: Root) -> None:
+    def leave_out(self, step: Step, root: Root) -> None:
         """Count the lines of a patch that is not applied."""
         actions, _ = resolve(step.patch, root, step.reverse)
         for action in actions:
-            for path in {action.old, action.new} - {None}:
-                if path is not None:
-                    self.left_out.setdefault(path, []).append(number)
             if action.old is not None and action.kind == "modify":
                 shifts = self.shifts.setdefault(action.old, Shifts())
                 shifts.leave_out(list(runs(action.hunks, [stated(h) for h in action.hunks])))
@@ -154,10 +155,6 @@ class _Run:
         gone = self.history.gone(path) if finding.name == "missing-target" else None
         if gone is not None:
             reasons.append(f"{self.name(gone)} deleted or renamed it")
-        left = list(dict.fromkeys(self.left_out.get(path, ())))
-        if left:
-            shown = ", ".join(self.name(n) for n in left[:5])
-            reasons.append(f"left out here, though it touches this file: {shown}")
         failed = [
             show_path(o.patch.name)
             for o in before

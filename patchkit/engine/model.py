@@ -113,6 +113,17 @@ class Overlay:
             return True
         return self.below.is_folder(path)
 
+    def under(self, path: str) -> list[str] | None:
+        """As `MemoryTree.under`; None where the tree below cannot list."""
+        listing = getattr(self.below, "under", None)
+        below = None if listing is None else listing(path)
+        if below is None:
+            return None
+        found = {p for p in below if self.get(p) is not None}
+        prefix = path + "/"
+        found |= {p for p, f in self.changes.items() if f is not None and p.startswith(prefix)}
+        return sorted(found)
+
     def named(self, name: str) -> list[str]:
         found = {p for p in self.below.named(name) if self.get(p) is not None}
         for path, file in self.changes.items():

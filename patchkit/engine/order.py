@@ -90,37 +90,44 @@ def _duplicate(patch: Patch, part: There, earlier: str) -> Finding:
     )
 
 
-def wrong_order(
-    tree: Tree, steps: Sequence[Entry], outcomes: Sequence[Outcome], rule: Rule
-) -> list[Outcome]:
+def wrong_order(tree: Tree, steps: Sequence[Entry], outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The outcomes, with patches that hold after a later one said to stand too early."""
     out = list(outcomes)
     for number, outcome in enumerate(outcomes):
-        if outcome.state != "refused" or outcome.there:
+        if outcome.state != "refused" or outcome.there or _said(outcome):
             continue
         paths = {finding.where.file for finding in outcome.findings}
-        later = [
-            n
-            for n in range(number + 1, len(steps))
-            if outcomes[n].state == "applied" and not paths.isdisjoint(outcomes[n].changes)
-        ]
-        for n in later[:TRIALS]:
-            work = Work(tree)
-            for before in outcomes[: n + 1]:
-                work.take(before.changes)
-            if _put(work, steps[number], rule).state == "applied":
+        work = Work(tree)
+        for before in outcomes[:number]:
+            work.take(before.changes)
+        trials = 0
+        for n in range(number + 1, len(steps)):
+            changes = outcomes[n].changes
+            work.take(changes)
+            if paths.isdisjoint(changes):
+                continue
+            if _put(work, steps[number]).state == "applied":
                 out[number] = replace(outcome, findings=_too_early(outcome, steps[n].patch.name))
+                break
+            trials += 1
+            if trials == TRIALS:
                 break
     return out
 
 
-def _put(work: Work, step: Entry, rule: Rule, reverse: bool = False) -> Outcome:
+def _said(outcome: Outcome) -> bool:
+    """Whether it is known already why the patch fails where it stands."""
+    return any(finding.name == "guard-cuts" for finding in outcome.findings)
+
+
+def _put(work: Work, step: Entry, reverse: bool = False) -> Outcome:
+    """Whether a patch holds, loosely: a trial whose result is thrown away."""
     if step.strip is None:
         root = find_root(work, step.patch, directory=step.directory)
     else:
         root = Root(step.strip, step.directory or "")
     loose = Rule(allow=step.allow)
-    return put(work, step.patch, loose, root, reverse=step.reverse != reverse)
+    return put(work, step.patch, loose, root, reverse=step.reverse != reverse, trial=True)
 
 
 def _too_early(outcome: Outcome, needs: str) -> tuple[Finding, ...]:
@@ -154,7 +161,7 @@ def patched_up_to(tree: Tree, steps: Sequence[Entry]) -> int:
         for step in reversed(steps[:count]):
             if not step.selected:
                 continue
-            undone = _put(work, step, Rule(), reverse=True)
+            undone = _put(work, step, reverse=True)
             if undone.state != "applied":
                 break
             work.take(undone.changes)

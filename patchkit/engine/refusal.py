@@ -8,7 +8,7 @@ from dataclasses import replace
 from patchkit.engine.already import parts_there
 from patchkit.engine.content import Text
 from patchkit.engine.explain import SHOWN, Subject, explain
-from patchkit.engine.model import Patch
+from patchkit.engine.model import Hunk, Patch
 from patchkit.engine.obstacles import Setting
 from patchkit.engine.outcome import Outcome, There, Told
 from patchkit.engine.perform import Result
@@ -67,16 +67,12 @@ def _explain_hunks(
         spot, hunk = result.spots[i], result.hunks[i]
         deletes = result.action.kind == "delete"
         subject = Subject(patch.name, path, i + 1, hunk, reverse, deletes)
-        details = []
-        by = told.changed_by(path, spot.expected, spot.expected + len(hunk.old))
+        explained = explain(subject, text, spot, _besides(hunk, text, setting, reverse))
+        at = (explained.finding.where.line or 1) - 1
+        by = told.changed_by(path, at, at + len(hunk.old))
+        finding = explained.finding
         if by:
-            details.append(by)
-        if setting.rule.allow.fuzz > MAX_FUZZ:
-            details.append(
-                f"the patch allows fuzz {setting.rule.allow.fuzz}; more than {MAX_FUZZ} is "
-                "never used, since it drops every line that tells the place"
-            )
-        explained = explain(subject, text, spot, details)
+            finding = replace(finding, details=(*finding.details, by))
         if explained.candidate is not None:
             candidates.append(explained.candidate)
         if explained.line_ends and line_ends:
@@ -84,7 +80,7 @@ def _explain_hunks(
             continue
         if explained.line_ends:
             line_ends.append(i + 1)
-        findings.append(explained.finding)
+        findings.append(finding)
     if len(line_ends) > 1:
         at = next(k for k, f in enumerate(findings) if f.name == "line-endings")
         more = "so do hunks " + ", ".join(map(str, line_ends[1:]))
@@ -98,6 +94,22 @@ def _explain_hunks(
                 next=f"patchkit refresh {show_path(patch.name)}",
             )
         )
+
+
+def _besides(hunk: Hunk, text: Text, setting: Setting, reverse: bool) -> list[str]:
+    """What else there is to say about a hunk that fails."""
+    details = []
+    if reverse:
+        left = text.places(hunk.new)
+        if left:
+            lines = ", ".join(str(at + 1) for at in left[:SHOWN])
+            details.append(f"what -R would leave stands at line {lines}: nothing to take out there")
+    if setting.rule.allow.fuzz > MAX_FUZZ:
+        details.append(
+            f"the patch allows fuzz {setting.rule.allow.fuzz}; more than {MAX_FUZZ} is never "
+            "used, since it drops every line that tells the place"
+        )
+    return details
 
 
 def _partly(patch: Patch, results: Sequence[Result], there: Sequence[There], rule: Rule) -> Finding:

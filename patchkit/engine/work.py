@@ -14,6 +14,7 @@ class Work:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self.changes: dict[str, File | None] = {}
+        self._folders: set[str] = set()  # of changed files; some may be gone again
         self._read: dict[str, File | None] = {}
         self._texts: dict[str, tuple[File, Text]] = {}
 
@@ -37,11 +38,18 @@ class Work:
     def take(self, changes: Mapping[str, File | None]) -> None:
         """Make the changes of a patch that holds."""
         self.changes.update(changes)
+        for path, file in changes.items():
+            at = path.rfind("/") if file is not None else -1
+            while at > 0 and path[:at] not in self._folders:
+                self._folders.add(path[:at])
+                at = path.rfind("/", 0, at)
 
     def is_folder(self, path: str) -> bool:
         """Whether a file stands below `path` now."""
         prefix = path + "/"
-        if any(f is not None and p.startswith(prefix) for p, f in self.changes.items()):
+        if path in self._folders and any(
+            f is not None and p.startswith(prefix) for p, f in self.changes.items()
+        ):
             return True
         if not self.tree.is_folder(path):
             return False
@@ -51,9 +59,9 @@ class Work:
     def under(self, path: str) -> set[str] | None:
         """Every path that is or was below `path`; None where the tree cannot list them."""
         listing = getattr(self.tree, "under", None)
-        if listing is None:
+        found: Iterable[str] | None = None if listing is None else listing(path)
+        if found is None:
             return None
-        found: Iterable[str] = listing(path)
         return {*found, *(p for p in self.changes if p.startswith(path + "/"))}
 
     def named(self, name: str) -> list[str]:
