@@ -18,19 +18,71 @@ USAGE = 2
 ENVIRONMENT = 3
 
 DRIFT = frozenset(
-    "pin-mismatch tag-moved patch-edited series-edited lock-stale offset ambiguous conflict "
-    "upstreamed obsolete moved missing-target duplicate partly-applied foreign-edit wrong-order "
-    "not-built-from-this no-op unused sdist-gap pin-incomplete proof-broken proof-missing "
-    "guard-cuts fuzz already-applied".split()
+    [
+        "pin-mismatch",
+        "tag-moved",
+        "patch-edited",
+        "series-edited",
+        "lock-stale",
+        "offset",
+        "ambiguous",
+        "conflict",
+        "upstreamed",
+        "obsolete",
+        "moved",
+        "missing-target",
+        "duplicate",
+        "partly-applied",
+        "foreign-edit",
+        "wrong-order",
+        "not-built-from-this",
+        "no-op",
+        "unused",
+        "sdist-gap",
+        "pin-incomplete",
+        "proof-broken",
+        "proof-missing",
+        "guard-cuts",
+        "fuzz",
+        "already-applied",
+    ]
 )
 """Names of differences between what the lock says and what is found."""
 
 REFUSALS = frozenset(
-    "corrupt-hunk-count bare-hunk-header no-diff no-file-header not-unified encoded-mail "
-    "no-context hunks-out-of-order overlapping-hunks duplicate-section line-endings "
-    "target-exists symlink-in-path path-escape binary-unsupported needs-build missing-patch "
-    "duplicate-entry bad-series-option too-large bad-pins bad-lock bad-header "
-    "network git disk usage not-a-project journal unsupported verify-failed".split()
+    [
+        "corrupt-hunk-count",
+        "bare-hunk-header",
+        "no-diff",
+        "no-file-header",
+        "not-unified",
+        "encoded-mail",
+        "no-context",
+        "hunks-out-of-order",
+        "overlapping-hunks",
+        "duplicate-section",
+        "line-endings",
+        "target-exists",
+        "symlink-in-path",
+        "path-escape",
+        "binary-unsupported",
+        "needs-build",
+        "missing-patch",
+        "duplicate-entry",
+        "bad-series-option",
+        "too-large",
+        "bad-pins",
+        "bad-lock",
+        "bad-header",
+        "network",
+        "git",
+        "disk",
+        "usage",
+        "not-a-project",
+        "journal",
+        "unsupported",
+        "verify-failed",
+    ]
 )
 """Names of refused inputs and surroundings."""
 

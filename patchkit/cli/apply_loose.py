@@ -13,8 +13,6 @@ from patchkit.errors import Finding, Refused, UsageFault
 if TYPE_CHECKING:
     from patchkit.engine.apply import Outcome
     from patchkit.engine.chain import Step
-    from patchkit.engine.rule import Allow
-    from patchkit.series.header import Header
     from patchkit.target.folder import Result
 
 
@@ -54,7 +52,7 @@ def file_steps(files: Sequence[str], strip: int | None) -> list[Step]:
     for name in files:
         try:
             patch = parse(read_file(name), os.path.basename(name))
-            steps.append(Step(patch, strip, False, True, allowed(parse_header(patch.header))))
+            steps.append(Step(patch, strip, False, True, parse_header(patch.header).allow()))
         except Refused as refusal:
             wrong.extend(f if f.where.patch else f.in_patch(name) for f in refusal.findings)
     if wrong:
@@ -70,17 +68,9 @@ def series_steps(at: str, out: Out) -> list[Step]:
     series = read_series(at)
     out.find(f for f in series.findings if f not in sum((p.notes for p in series.patches), ()))
     return [
-        Step(patch, entry.strip, entry.reverse, True, allowed(header))
+        Step(patch, entry.strip, entry.reverse, True, header.allow())
         for patch, entry, header in zip(series.patches, series.entries, series.headers, strict=True)
     ]
-
-
-def allowed(header: Header) -> Allow:
-    """What a patch's header allows, as the engine takes it."""
-    from patchkit.engine.rule import Allow
-
-    permits = header.permits()
-    return Allow(permits.fuzz, permits.line_endings)
 
 
 def place(text: str) -> tuple[str, int]:

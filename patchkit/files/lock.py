@@ -47,11 +47,36 @@ def locked(
         os.close(handle)
 
 
+@contextmanager
+def folder_locked(path: str | os.PathLike[str], *, wait: float = 60.0) -> Iterator[None]:
+    """Hold the folder `path` itself: for a place in which no lock file may be left.
+
+    Raises EnvironmentFault(disk) when `wait` seconds run out or the folder cannot be opened.
+    """
+    at = os.fspath(path)
+    try:
+        handle = os.open(at, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise disk_fault(error, at, "lock") from error
+    try:
+        _acquire(handle, at, wait, None)
+        yield
+    finally:
+        os.close(handle)
+
+
 def _still_there(handle: int, at: str) -> bool:
     try:
         return os.path.samestat(os.fstat(handle), os.stat(at))
     except FileNotFoundError:
         return False
+
+
+def _holder(handle: int) -> str:
+    try:
+        return os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
+    except OSError:
+        return "unknown"  # a folder holds no pid
 
 
 def _acquire(handle: int, at: str, wait: float, waiting: Callable[[str], None] | None) -> None:
@@ -61,7 +86,7 @@ def _acquire(handle: int, at: str, wait: float, waiting: Callable[[str], None] |
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            holder = _holder(handle)
             if not told and waiting is not None:
                 waiting(holder)
                 told = True

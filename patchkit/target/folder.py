@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from patchkit.engine.apply import Outcome
@@ -19,9 +20,9 @@ from patchkit.engine.rule import Rule
 from patchkit.errors import Finding, Refused, Where
 from patchkit.files.atomic import make_folder, read_file, write_file
 from patchkit.files.growing import remove_folder
-from patchkit.files.lock import locked
+from patchkit.files.lock import folder_locked
 from patchkit.files.root import OWN, Root
-from patchkit.files.transaction import Recovered, change, recover
+from patchkit.files.transaction import Recovered, change, pending, recover
 from patchkit.target.record import Applied, Record, blob, read_record, write_record
 
 EXPANDED = 1 << 30
@@ -129,24 +130,14 @@ def _folder(to: str | os.PathLike[str]) -> str:
     return at
 
 
-class _held:
+@contextmanager
+def _held(at: str, dry: bool) -> Iterator[None]:
     """The folder's lock; nothing at all when only looking."""
-
-    def __init__(self, at: str, dry: bool) -> None:
-        self._lock = None if dry else locked(os.path.join(at, OWN, "lock"))
-        self._own = os.path.join(at, OWN)
-
-    def __enter__(self) -> None:
-        if self._lock is not None:
-            self._lock.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        if self._lock is None:
-            return
-        # A folder in which nothing was recorded is left as it was found.
-        if set(os.listdir(self._own)) <= {"lock"}:
-            remove_folder(self._own)
-        self._lock.__exit__(None, None, None)
+    if dry:
+        yield
+        return
+    with folder_locked(at):
+        yield
 
 
 def _digests(steps: Sequence[Step]) -> set[str]:
@@ -155,8 +146,7 @@ def _digests(steps: Sequence[Step]) -> set[str]:
 
 def _recover(at: str) -> Recovered | None:
     found = recover(Root(at), os.path.join(at, OWN, "journal"))
-    if found is not None:
-        _tidy(at, read_record(at))
+    _tidy(at, read_record(at))
     return found
 
 
@@ -211,8 +201,10 @@ def _commit(
     def finish() -> None:
         write_record(at, after)
 
-    change(root, changes, os.path.join(own, "journal"), what=what, after=finish)
-    _tidy(at, after)
+    try:
+        change(root, changes, os.path.join(own, "journal"), what=what, after=finish)
+    finally:
+        _tidy(at, read_record(at))
 
 
 def _keep_old(root: Root, own: str, before: Record, after: Record) -> None:
@@ -257,8 +249,5 @@ def _old(at: str, row: object) -> File | None:
 def _tidy(at: str, record: Record) -> None:
     """Drop old bytes that no record needs, and the folder when nothing is recorded."""
     own = os.path.join(at, OWN)
-    if not record.applied:
-        for name in ("base", "journal"):
-            remove_folder(os.path.join(own, name))
-        if os.path.lexists(os.path.join(own, "state.json")):
-            Root(own).remove("state.json")
+    if not record.applied and not pending(os.path.join(own, "journal")):
+        remove_folder(own)

@@ -1,0 +1,67 @@
+"""Run of the full suite what a change touches: a test file runs again when its inputs changed.
+
+A file of tests marked `real` is keyed by the digest of itself, of the package, of the series
+and of pins.toml. A key that passed before (in the user's cache) is not run again. Prints a line a
+file; exits 1 where one fails.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+from platformdirs import user_cache_dir
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ("patchkit", "series", "pins.toml", "tests/conftest.py", "requirements.txt")
+KEPT = Path(user_cache_dir("patchkit")) / "ci"
+
+
+def tracked(path: str) -> list[Path]:
+    """Files below `path` that git knows or would add."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", path],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout.split(b"\0")
+    return sorted(ROOT / name.decode() for name in listed if name)
+
+
+def digest(paths: list[Path]) -> str:
+    """One digest of the names and bytes of `paths`."""
+    total = hashlib.sha256(sys.version.encode())
+    for path in paths:
+        if path.is_file():
+            total.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return total.hexdigest()
+
+
+def main() -> int:
+    """Run what has no kept result; the exit code is returned."""
+    shared = digest([p for name in SHARED for p in tracked(name)])
+    KEPT.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    for path in tracked("tests/real"):
+        if not path.name.startswith("test_"):
+            continue
+        mark = KEPT / hashlib.sha256(f"{shared} {digest([path])}".encode()).hexdigest()
+        name = path.relative_to(ROOT)
+        if mark.exists():
+            print(f"{name}: passed before with the same inputs")
+            continue
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", str(path)], cwd=ROOT, check=False
+        )
+        print(f"{name}: {'passed' if done.returncode == 0 else 'FAILED'}", flush=True)
+        if done.returncode == 0:
+            mark.touch()
+        else:
+            failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
