@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from patchkit.engine.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK
+from patchkit.engine.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, path_bytes
 from patchkit.engine.parse_names import (
     bare_name,
     git_line_names,
@@ -130,6 +130,10 @@ def _finish(head: Head, lines: Sequence[bytes], at: int) -> Head:
             head.words.add("delete")
     elif (kind == "create") != (head.old is None) or (kind == "delete") != (head.new is None):
         head.faults.append((at, f"its header lines contradict each other: {kind}, and both names"))
+    elif kind == "create" or kind == "delete":
+        named = head.new if kind == "create" else head.old
+        if named is not None and not _on_git_line(lines[at][11:], named, kind == "create"):
+            head.faults.append((at, f"its first line names another file than {show_path(named)}"))
     kind = head.kind
     if kind == "create":
         head.old = None
@@ -140,6 +144,19 @@ def _finish(head: Head, lines: Sequence[bytes], at: int) -> Head:
     if head.old_mode and head.new_mode and head.old_mode >> 12 != head.new_mode >> 12:
         head.faults.append((at, "a file cannot become a link by a mode change alone"))
     return head
+
+
+def _on_git_line(rest: bytes, name: str, new: bool) -> bool:
+    """Whether the `diff --git` line names this file too; True where it cannot be told.
+
+    git checks that for new and deleted files only: a mode line makes it take the name there.
+    """
+    names = git_line_names(rest)
+    if names is None or names[new] == name:
+        return True
+    raw = path_bytes(name)
+    text = rest.rstrip(b"\r\n")
+    return text.endswith(b" " + raw) if new else text.startswith(raw + b" ")
 
 
 def _old(head: Head, rest: bytes, at: int) -> None:

@@ -163,6 +163,7 @@ def test_the_git_line_alone_names_the_file_where_nothing_else_does(
         (b"--- a/x\n--- a/y\n+++ b/x\n" + HUNK, "another file"),
         (b"--- /dev/null\n+++ /dev/null\n" + HUNK, "/dev/null"),
         (b"old mode 100644\nnew mode 120000\n", "link"),
+        (b"new file mode 100644\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+x\n", "another file"),
         (HUNK, "missing"),
     ],
 )
