@@ -90,6 +90,7 @@ class _Run:
         self.work = Work(tree)
         self.history = History()
         self.shifts: dict[str, Shifts] = {}
+        self.failed: dict[str, list[int]] = {}
         self.hunks: dict[tuple[str, tuple[tuple[bytes, bytes], ...]], int] = {}
 
     def all(self) -> list[Outcome]:
@@ -102,7 +103,7 @@ class _Run:
             elif number < self.there:
                 outcomes.append(Outcome(step.patch, "already-applied", root=root))
             else:
-                outcomes.append(self.put(number, step, root, outcomes))
+                outcomes.append(self.put(number, step, root))
         return outcomes
 
     def root(self, step: Step) -> Root:
@@ -110,7 +111,7 @@ class _Run:
             return Root(step.strip, step.directory or "")
         return find_root(self.work, step.patch, directory=step.directory)
 
-    def put(self, number: int, step: Step, root: Root, before: Sequence[Outcome]) -> Outcome:
+    def put(self, number: int, step: Step, root: Root) -> Outcome:
         rule = self.rule if step.allow == self.rule.allow else replace(self.rule, allow=step.allow)
         told = _Told(self)
         mapped = _Mapped(self.shifts)
@@ -128,7 +129,11 @@ class _Run:
             if self.shifts:
                 mapped.keep(outcome)
         elif outcome.state == "refused":
-            outcome = self.with_reasons(outcome, before)
+            outcome = self.with_reasons(outcome)
+            for action in resolve(step.patch, root, step.reverse)[0]:
+                for path in {action.old, action.new}:
+                    if path is not None:
+                        self.failed.setdefault(path, []).append(number)
         return outcome
 
     def leave_out(self, step: Step, root: Root) -> None:
@@ -139,29 +144,25 @@ class _Run:
                 shifts = self.shifts.setdefault(action.old, Shifts())
                 shifts.leave_out(list(runs(action.hunks, [stated(h) for h in action.hunks])))
 
-    def with_reasons(self, outcome: Outcome, before: Sequence[Outcome]) -> Outcome:
+    def with_reasons(self, outcome: Outcome) -> Outcome:
         """Add to the findings what the patches before have to do with them."""
         findings = []
         for finding in outcome.findings:
             path = finding.where.file
-            reasons = self.reasons(finding, path, before) if path is not None else []
+            reasons = self.reasons(finding, path) if path is not None else []
             if reasons:
                 finding = replace(finding, details=(*finding.details, *reasons))
             findings.append(finding)
         return replace(outcome, findings=tuple(findings))
 
-    def reasons(self, finding: Finding, path: str, before: Sequence[Outcome]) -> list[str]:
+    def reasons(self, finding: Finding, path: str) -> list[str]:
         reasons = []
         gone = self.history.gone(path) if finding.name == "missing-target" else None
         if gone is not None:
             reasons.append(f"{self.name(gone)} deleted or renamed it")
-        failed = [
-            show_path(o.patch.name)
-            for o in before
-            if o.state == "refused" and any(f.where.file == path for f in o.findings)
-        ]
+        failed = self.failed.get(path)
         if failed:
-            shown = ", ".join(failed[:5])
+            shown = ", ".join(self.name(n) for n in failed[:5])
             reasons.append(f"it may follow from this, which comes first and fails: {shown}")
         return reasons
 

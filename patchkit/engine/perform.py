@@ -40,10 +40,10 @@ class Result:
     """What became of one action.
 
     held: it is in the draft. there: "there" (its result stands already), "gone" (a file to
-    delete is absent) or "mode" (only the mode, and the file has it). spots and text: for
-    explaining hunks that fail. starts: the index of each hunk that was placed, for the record of
-    who changed what. left: of a copy that is taken back, what its source should be when the whole
-    patch is. findings: what is wrong besides hunks.
+    delete is absent) or "mode" (only the mode, and the file has it). spots, text and mode: of
+    the file that was read, for explaining what fails. starts: the index of each hunk that was
+    placed, for the record of who changed what. left: of a copy that is taken back, what its
+    source should be when the whole patch is. findings: what is wrong besides hunks.
     """
 
     action: Action
@@ -51,6 +51,7 @@ class Result:
     there: str = ""
     spots: list[Spot] = field(default_factory=list)
     text: Text | None = None
+    mode: int | None = None
     hunks: Sequence[Hunk] = ()
     starts: Sequence[int] = ()
     left: list[bytes] | None = None
@@ -120,6 +121,7 @@ def perform(action: Action, draft: Draft, leaving: set[str], setting: Setting) -
     if wrong is not None:
         return result.fail(wrong)
     text = result.text = draft.work.text(source, file)
+    result.mode = file.mode
     lines = _placed(action, source, text, setting, result)
     if lines is None:
         if moved and setting.detect:
@@ -172,7 +174,8 @@ def _placed(
             if spot.status == HOLDS
         ]
         if any(spot.status != HOLDS for spot in spots):
-            if all(spot.status == THERE for spot in spots):
+            mode_too = action.new_mode is None or action.new_mode == result.mode
+            if mode_too and all(spot.status == THERE for spot in spots):
                 result.there = "there"
             return None
         return splice(text.lines, hunks, spots)

@@ -131,6 +131,9 @@ def _partly(patch: Patch, results: Sequence[Result], there: Sequence[There], rul
                 many = "hunks" if len(hunks) > 1 else "hunk"
                 is_are = "are" if len(hunks) > 1 else "is"
                 parts.append(f"{many} {', '.join(hunks[:20])}{more} {is_are} {words[status]}")
+        mode = result.action.new_mode
+        if mode is not None and result.mode not in (None, mode):
+            parts.append(f"mode {mode:o} is not there yet")
         shown.append(f"{path}: {'; '.join(parts)}")
     first = there[0]
     where = Where(patch.name, first.file, first.hunk or None, first.line)

@@ -1,0 +1,72 @@
+"""Lines of a file, and searching them."""
+
+from __future__ import annotations
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from patchkit.engine.content import FEW, Text, TextFile, fold, text_of
+from patchkit.engine.model import EXECUTABLE, File, blob_id
+from patchkit.engine.text import split_lines
+
+LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"\n", b"aa\n"]), max_size=200)
+
+
+def slowly(lines: list[bytes], block: list[bytes]) -> list[int]:
+    return [i for i in range(len(lines)) if block and lines[i : i + len(block)] == block]
+
+
+@given(LINES, LINES.filter(lambda block: len(block) < 8))
+def test_places_are_those_of_a_plain_search(lines: list[bytes], block: list[bytes]) -> None:
+    assert Text(lines).places(block) == slowly(lines, block)
+
+
+@given(LINES, st.integers(0, 200), st.integers(1, 9))
+def test_blocks_of_the_text_itself_are_found(lines: list[bytes], at: int, size: int) -> None:
+    block = lines[at : at + size]
+    assert Text(lines).places(block) == slowly(lines, block)
+
+
+def test_common_lines_are_searched_in_linear_time() -> None:
+    lines = [b"    pass\n"] * 50_000
+    text = Text(lines)
+    began = time.process_time()
+    assert text.places([b"    pass\n"] * 400 + [b"stop\n"]) == []
+    assert len(text.places([b"    pass\n"] * 400)) == 1000
+    assert time.process_time() - began < 2
+
+
+def test_search_does_not_begin_within_a_line() -> None:
+    lines = [b"xa\n", b"a\n"] * (FEW + 1)
+    assert Text([*lines, b"xa\n"]).places([b"a\n", b"xa\n"])[0] == 1
+    assert Text(lines).places([b"a"]) == []
+
+
+def test_last_line_without_an_end_is_another_line() -> None:
+    text = Text.of(b"a\n" * (FEW + 5) + b"a")
+    assert text.places([b"a"]) == [FEW + 5]
+    assert len(text.places([b"a\n"])) == FEW + 5
+
+
+def test_only_line_feeds_end_lines() -> None:
+    data = b"a\x0cb\rc\xe2\x80\xa8d\n\x85e\x1c"
+    assert split_lines(data) == [b"a\x0cb\rc\xe2\x80\xa8d\n", b"\x85e\x1c"]
+
+
+def test_folding_levels_white_space_and_no_break_spaces() -> None:
+    assert fold(b"\tif  x:\r\n") == fold(b"\xc2\xa0 if x:") == b"if x:"
+    assert fold(b"  \t\n") == b""
+
+
+def test_engine_made_file_is_a_file() -> None:
+    made = TextFile(Text([b"a\n", b"b"]), EXECUTABLE)
+    plain = File(b"a\nb", EXECUTABLE)
+    assert made == plain
+    assert plain == made
+    assert hash(made) == hash(TextFile(Text([b"a\nb"]), EXECUTABLE))
+    assert made.oid == blob_id(b"a\nb")
+    assert made != File(b"a\nb")
+    assert text_of(made) is made.text
+    assert text_of(plain).lines == [b"a\n", b"b"]
