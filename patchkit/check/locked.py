@@ -62,8 +62,8 @@ def prepare(
         if "/proofs/" not in (f.where.file or "")
     ]
     base = bases.get(pin, source)
-    notes = [*series.findings, *base.gaps]
-    if wrong:
+    notes = [*series.findings, *base.gaps, *base.drift]
+    if wrong or any(not f.note for f in notes):
         return Prepared(pin, series, base, None, None, (*notes, *wrong))
     derived = derive(series, base.tree(bases.store), selection)
     if not derived.ok:

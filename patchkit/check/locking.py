@@ -31,7 +31,7 @@ def relock(
     pin = project.pins.pin(name)
     series = project.series(name)
     base = bases.get(pin, source)
-    made = make_lock(project, pin, series, bases.store, {base.source: base.tree_id})
+    made = make_lock(project, pin, series, bases.store, {base.source: base})
     findings = (*series.findings, *made.findings)
     if made.lock is None:
         return Locked("refused", findings)

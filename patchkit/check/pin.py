@@ -67,7 +67,7 @@ def check_pin(
         findings.extend(digests.compare(pin, series, proofs, lock))
     findings.extend(unused.notes(pin, series, project.pins.stacks.values()))
     base = bases.get(pin, source)
-    findings.extend((*base.gaps, *bases.verify(base)))
+    findings.extend((*base.gaps, *base.drift, *bases.verify(base)))
     upstream = project.pins.upstream_of(pin)
     findings.extend(native_without_guard(upstream, series))
     states: list[StackState] = []
@@ -98,7 +98,7 @@ def _stack(
     findings: list[Finding],
 ) -> StackState:
     name = stack.name if stack is not None else WHOLE
-    tree = bases.store.tree(base.tree_id)
+    tree = base.tree(bases.store)
     derived = derive(series, tree, Selection(stack))
     if not derived.ok:
         # The same failure shows in every stack that holds the patch: said once.

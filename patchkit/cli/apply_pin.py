@@ -63,6 +63,7 @@ def run_pin(
             out.line("nothing was written (--check)")
             return out.close()
         bar("writing", 0)
+        ready.base.complete(bases.store)
         done = write(bases.store, wanted, at)
     if done.recovered is not None:
         out.line(f"an interrupted {done.recovered.what} was undone first")

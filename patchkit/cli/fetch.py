@@ -25,7 +25,7 @@ def run(
     with progress(quiet=as_json) as bar, open_bases(project, offline=False, progress=bar) as bases:
         for name in names:
             base = bases.get(project.pins.pin(name), source)
-            out.find(base.gaps)
+            out.find((*base.gaps, *base.drift))
             rows.append((name, base.source, base.name, base.version, base.tree_id))
     out.put(
         pins=[dict(zip(("pin", "source", "name", "version", "tree"), r, strict=True)) for r in rows]

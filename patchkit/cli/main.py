@@ -46,15 +46,11 @@ def options(
     context.obj = project
 
 
-def _register() -> None:
-    from patchkit.cli import verbs
-
-    verbs.register(app)
-
-
 def main() -> None:
     """Run the command; exits 0 fine, 1 drift or refusal, 2 wrong command line, 3 environment."""
-    _register()
+    from patchkit.cli.verbs import register
+
+    register(app)
     try:
         app()
     except PatchkitError as error:

@@ -36,10 +36,8 @@ class Bases:
         return self._known[key]
 
     def verify(self, base: Base) -> tuple[Finding, ...]:
-        """Every object of the base read and hashed. A blobless git base is read as it is used."""
-        if base.fetch is not None:
-            return ()
-        return self.store.verify(base.tree_id)
+        """Every object of the base that is here, read and hashed."""
+        return base.verify(self.store)
 
 
 @contextmanager

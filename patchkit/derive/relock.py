@@ -14,6 +14,7 @@ from patchkit.series.folder import Series, proof_digests
 from patchkit.series.lockfile import Blob, Chain, Lock, LockedPin, chain_of
 from patchkit.series.pins import Pin
 from patchkit.series.quilt import entries_digest
+from patchkit.source import Base
 from patchkit.store.repo import Store
 
 
@@ -26,11 +27,11 @@ class Made:
 
 
 def make_lock(
-    project: Project, pin: Pin, series: Series, store: Store, bases: Mapping[str, str]
+    project: Project, pin: Pin, series: Series, store: Store, bases: Mapping[str, Base]
 ) -> Made:
     """Derive the whole series and every stack on each source's base tree.
 
-    bases: source name -> base tree id. Touched paths must read alike in every source.
+    bases: source name -> its base. Touched paths must read alike in every source.
     """
     findings: list[Finding] = []
     chains: dict[str | None, Chain] = {}
@@ -40,12 +41,12 @@ def make_lock(
         trees: dict[str, tuple[str, ...]] = {}
         derived: Derived | None = None
         for source, base in sorted(bases.items()):
-            derived = derive(series, store.tree(base), selection)
+            derived = derive(series, base.tree(store), selection)
             findings.extend(f for f in derived.findings if f not in findings)
             if derived.ok:
-                trees[source] = trees_of(store, derived, base)
+                trees[source] = trees_of(store, derived, base.tree_id)
         if derived is not None and derived.ok:
-            chains[name] = chain_from(derived, store.tree(next(iter(bases.values()))), trees)
+            chains[name] = chain_from(derived, next(iter(bases.values())).tree(store), trees)
     if any(not f.note for f in findings) or None not in chains:
         return Made(None, tuple(findings))
     lock = Lock(

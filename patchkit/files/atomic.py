@@ -58,6 +58,17 @@ def write_file(path: str | os.PathLike[str], data: bytes, mode: int = 0o644) -> 
         raise disk_fault(error, at, "write") from error
 
 
+def move_folder(new: str, at: str) -> None:
+    """Give the folder `new` the name `at`, where nothing or an empty folder stands.
+
+    Raises EnvironmentFault(disk).
+    """
+    try:
+        os.rename(new, at)
+    except OSError as error:
+        raise disk_fault(error, at, "make") from error
+
+
 def make_folder(path: str | os.PathLike[str]) -> None:
     """Make the folder `path` and those above it. Raises EnvironmentFault(disk)."""
     try:

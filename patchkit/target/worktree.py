@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from patchkit.engine.model import GITLINK, File
 from patchkit.errors import Finding, Refused, Where
-from patchkit.files.atomic import make_folder, read_file, write_file
+from patchkit.files.atomic import make_folder, move_folder, read_file, write_file
 from patchkit.files.growing import remove_folder
 from patchkit.files.lock import locked
 from patchkit.files.root import Root
@@ -109,9 +109,7 @@ def _make(store: Store, wanted: Wanted, at: str) -> Written:
             root.put(path, file, sync=False)
         label(temporary, wanted.commits[-1], wanted.tag)
         _write_state(temporary, wanted)
-        if os.path.isdir(at):
-            os.rmdir(at)
-        os.rename(temporary, at)
+        move_folder(temporary, at)
     except BaseException:
         remove_folder(temporary)
         raise

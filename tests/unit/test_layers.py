@@ -27,7 +27,14 @@ LAYERS = (
     ("cli",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-STANDARD_ONLY = ("errors.py", "engine/*.py", "files/*.py", "series/lockfile.py", "series/state.py")
+STANDARD_ONLY = (
+    "errors.py",
+    "engine/*.py",
+    "files/*.py",
+    "series/lockfile.py",
+    "series/lockjson.py",
+    "series/state.py",
+)
 
 
 def modules() -> list[Path]:
