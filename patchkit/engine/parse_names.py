@@ -24,6 +24,8 @@ _EPOCH = re.compile(
     rb".*\t(1969-12-31|1970-01-01) ([0-2]\d):([0-5]\d):00(?:\.0+)? ([-+])([0-2]\d):?([0-5]\d)\s*\Z",
     re.DOTALL,
 )
+_LONGEST = 16 * 1024
+"""Bytes of the longest `diff --git` line that is searched for its two names."""
 _PREFIXES = frozenset(("a", "b", "i", "w", "c", "o", "old", "new", "orig"))
 
 
@@ -72,6 +74,8 @@ def git_line_names(rest: bytes) -> tuple[str, str] | None:
     then more.
     """
     rest = rest.rstrip(b"\r\n")
+    if len(rest) > _LONGEST:
+        return None
     quoted = read_quoted(rest)
     if quoted:
         first, at = quoted

@@ -33,6 +33,10 @@ def why_no_diff(data: bytes) -> tuple[str, str]:
         return "the file is an HTML page, not a patch", fetch + ", from its raw address"
     if not data.strip():
         return "the file has only white space", fetch
+    if b"\x1b[" in data and b"diff --git " in data:
+        return "the diff holds colour codes", "git diff --no-color"
+    if b"\r" in data and b"\n" not in data:
+        return "its lines end in CR alone", fetch
     if _QUOTED_DIFF.search(data):
         return (
             "the diff in it is quoted or indented: every line begins with something else",
@@ -62,10 +66,13 @@ def here_document(lines: Sequence[bytes], first: int, last: int) -> tuple[tuple[
 
     first: index of the first section's first line; last: index after the last one's last.
     """
+    words: dict[bytes, int] | None = None
     for i in range(min(first, 200)):
         opened = _HERE_DOCUMENT.search(lines[i][:400])
         if opened:
-            for j in range(last, len(lines)):
-                if lines[j].strip() == opened[2]:
-                    return ((i + 1, show_line(lines[i])), (j + 1, show_line(lines[j])))
+            if words is None:
+                words = {lines[j].strip(): j for j in range(len(lines) - 1, last - 1, -1)}
+            closed = words.get(opened[2])
+            if closed is not None:
+                return ((i + 1, show_line(lines[i])), (closed + 1, show_line(lines[closed])))
     return ()

@@ -395,6 +395,8 @@ def test_a_git_binary_patch_is_read_over_and_refused() -> None:
         (b"\xff\xfed\0i\0f\0f\0", "UTF-16"),
         (b"\x1f\x8b\x08", "gzip"),
         (b"<!doctype html>\n<html>", "HTML"),
+        (b"\x1b[1mdiff --git a/x b/x\x1b[m\n", "colour"),
+        (b"--- a/x\r+++ b/x\r", "CR alone"),
         (b"> diff --git a/x b/x\n> @@ -1 +1 @@\n", "quoted"),
         (b"Just words.\n", "nothing"),
     ],
@@ -457,6 +459,27 @@ def test_a_byte_order_mark_belongs_to_the_header() -> None:
 def test_a_file_too_large_is_refused_unread() -> None:
     [finding] = scan(b"x" * (MAX_BYTES + 1), "p").findings
     assert finding.name == "too-large"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"diff --git " + b"a b/" * 1_000_000 + b"\nold mode 100644\nnew mode 100755\n",
+        b'--- "' + b"\\141" * 200_000 + b"\n+++ b/x\n" + HUNK,
+        b"<<EOF\n" * 200 + PLAIN + b"x\n" * 200_000,
+        PLAIN + b" \n" * 400_000,
+        PLAIN + (b"\n" * 50 + b" x\n") * 8_000,
+        b"@@ -1,9999999 +1,9999999 @@\n" * 20_000,
+        b"--- a/x\n+++ b/x\n" + b"@@ -1,9 +1,9 @@\n a\n" * 20_000,
+    ],
+    ids=["git-line", "quoted-name", "here-documents", "blanks", "surplus", "strays", "short"],
+)
+def test_no_input_takes_more_than_linear_time(data: bytes) -> None:
+    import time
+
+    start = time.process_time()
+    scan(data, "p")
+    assert time.process_time() - start < 5
 
 
 def test_a_hundred_thousand_hunks_take_linear_time() -> None:
