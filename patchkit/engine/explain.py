@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
-from patchkit.engine.content import Text, fold
+from patchkit.engine.content import Text
+from patchkit.engine.difference import SHOWN, difference, line_end
 from patchkit.engine.fuzz import trims
 from patchkit.engine.model import Hunk
 from patchkit.engine.near import nearest
@@ -14,12 +14,6 @@ from patchkit.engine.place import Place, Spot, at_end, at_start
 from patchkit.engine.quote import show_line, show_path
 from patchkit.engine.rule import MAX_FUZZ
 from patchkit.errors import Finding, Where
-
-SHOWN = 4
-"""Differing lines and places that a message shows before it says how many more there are."""
-
-ALIGNED = 200
-"""Blocks up to this many lines are aligned before they are compared."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +104,7 @@ def _ambiguous(subject: Subject, spot: Spot, details: Sequence[str]) -> Finding:
 
 def _look_alike(subject: Subject, text: Text, spot: Spot, details: Sequence[str]) -> Finding:
     stated_place, found = spot.places
-    differing = _differing(subject.hunk.old, text.lines, stated_place)
+    differing = difference(subject.hunk.old, text.lines, stated_place)
     return Finding(
         "ambiguous",
         f"{subject.name} is nearly right at its stated line {stated_place + 1} and exact at "
@@ -184,16 +178,6 @@ def _order(subject: Subject, spot: Spot, details: Sequence[str]) -> Explained:
     )
 
 
-@dataclass(frozen=True)
-class _Difference:
-    """How a block differs from a place: lines for a message, and the first differing pair."""
-
-    lines: tuple[str, ...]
-    expected: str
-    found: str
-    kind: str  # as `_kind` says
-
-
 def _conflict(subject: Subject, text: Text, spot: Spot, details: Sequence[str]) -> Explained:
     hunk, size = subject.hunk, len(text.lines)
     if not hunk.old:
@@ -213,7 +197,7 @@ def _conflict(subject: Subject, text: Text, spot: Spot, details: Sequence[str]) 
         )
         return Explained(finding)
     at, same = near
-    differing = _differing(hunk.old, text.lines, at)
+    differing = difference(hunk.old, text.lines, at)
     line = at + 1
     if differing.kind == "line ends":
         return Explained(_line_ends(subject, text, line, details), line_ends=True)
@@ -283,15 +267,6 @@ def _line_ends(subject: Subject, text: Text, line: int, details: Sequence[str]) 
     )
 
 
-def line_end(lines: Sequence[bytes]) -> str:
-    """ "CRLF", "LF", or "CRLF and LF mixed"."""
-    ended = [line for line in lines if line.endswith(b"\n")]
-    crlf = sum(1 for line in ended if line.endswith(b"\r\n"))
-    if not crlf:
-        return "LF"
-    return "CRLF" if crlf == len(ended) else "CRLF and LF mixed"
-
-
 def _fuzzy(subject: Subject, text: Text, spot: Spot) -> Place | None:
     """The place that the least fuzz would take, the one nearest to the stated line."""
     for trim in trims(subject.hunk, MAX_FUZZ):
@@ -300,94 +275,3 @@ def _fuzzy(subject: Subject, text: Text, spot: Spot) -> Place | None:
             at = min(found, key=lambda p: abs(p - trim.lead - spot.expected)) - trim.lead
             return Place(subject.file, subject.number, at + 1, at - spot.expected, trim.fuzz)
     return None
-
-
-def _differing(block: Sequence[bytes], lines: Sequence[bytes], at: int) -> _Difference:
-    """Compare a block with the lines at `at`: which differ, shown side by side."""
-    pairs = _pairs(block, lines, at)
-    shown: list[str] = []
-    for number, want, have in pairs[:SHOWN]:
-        shown.append(f"line {number}:" if number else "in the patch:")
-        shown.append(f"  expected: {_show(want, have)}")
-        shown.append(f"  found:    {_show(have, want)}")
-    if len(pairs) > SHOWN:
-        shown.append(f"and {len(pairs) - SHOWN} more lines differ")
-    if not pairs:
-        return _Difference((), "its lines", "the same lines", "")
-    _, want, have = pairs[0]
-    return _Difference(tuple(shown), _show(want, have), _show(have, want), _kind(pairs))
-
-
-Pair = tuple[int, "bytes | None", "bytes | None"]
-
-
-def _pairs(block: Sequence[bytes], lines: Sequence[bytes], at: int) -> list[Pair]:
-    """(1-based line, expected, found) of each difference; None for a line that is not there."""
-    size = len(block)
-    window = list(lines[at : at + size])
-    if size > ALIGNED or sum(map(len, window)) > 1 << 16:
-        window += [b""] * (size - len(window))
-        return [
-            (at + i + 1, want, have or None)
-            for i, (want, have) in enumerate(zip(block, window, strict=True))
-            if want != have
-        ]
-    low = max(at - 3, 0)
-    room = list(lines[low : at + size + 3])
-    keys = [[fold(line) for line in some] for some in (block, room)]
-    blocks = SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_opcodes()
-    # Lines above and below the hunk are none of its business.
-    while blocks and blocks[-1][0] == "insert":
-        blocks.pop()
-    while blocks and blocks[0][0] == "insert":
-        blocks.pop(0)
-    pairs: list[Pair] = []
-    for tag, i1, i2, j1, j2 in blocks:
-        if tag == "equal":
-            for i, j in zip(range(i1, i2), range(j1, j2), strict=True):
-                if block[i] != room[j]:
-                    pairs.append((low + j + 1, block[i], room[j]))
-            continue
-        if i2 == size:
-            j2 = min(j2, j1 + (i2 - i1))
-        elif i1 == 0:
-            j1 = max(j1, j2 - (i2 - i1))
-        for k in range(max(i2 - i1, j2 - j1)):
-            want = block[i1 + k] if i1 + k < i2 else None
-            have = room[j1 + k] if j1 + k < j2 else None
-            pairs.append((low + j1 + k + 1, want, have))
-    return pairs
-
-
-def _kind(pairs: Sequence[Pair]) -> str:
-    """What all the differences have in common, lines left aside that only the file has."""
-    if any(have is None for _, _, have in pairs):
-        return ""
-    both = [(w, h) for _, w, h in pairs if w is not None and h is not None]
-    if not both:
-        return ""
-    if all(w.rstrip(b"\r\n") == h.rstrip(b"\r\n") for w, h in both):
-        ended = all(w.endswith(b"\n") == h.endswith(b"\n") for w, h in both)
-        if len(both) == len(pairs):
-            return "line ends" if ended else "last line end"
-    if not all(fold(w) == fold(h) for w, h in both):
-        return ""
-    return "white space" if len(both) == len(pairs) else "white space and more lines"
-
-
-def _show(line: bytes | None, other: bytes | None) -> str:
-    """One side of a difference, with what is invisible made visible where it matters."""
-    if line is None:
-        return "(no such line)"
-    shown = show_line(line)
-    if not line.endswith(b"\n"):
-        shown += " (without a line end)"
-    elif other is not None and fold(line) == fold(other) and line != other:
-        if not other.endswith(b"\n"):
-            return shown + " (with a line end)"
-        indent = len(line) - len(line.lstrip(b" "))
-        if indent != len(other) - len(other.lstrip(b" ")):
-            shown += f" (indented by {indent} spaces)"
-        elif line.rstrip() != line.rstrip(b"\n"):
-            shown += " (white space at its end)"
-    return shown

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from patchkit.engine.already import parts_there
 from patchkit.engine.content import Text
-from patchkit.engine.explain import SHOWN, Subject, explain
+from patchkit.engine.difference import SHOWN
+from patchkit.engine.explain import Subject, explain
 from patchkit.engine.model import Hunk, Patch
 from patchkit.engine.obstacles import Setting
 from patchkit.engine.outcome import Outcome, There, Told
@@ -143,7 +144,7 @@ def _partly(patch: Patch, results: Sequence[Result], there: Sequence[There], rul
             "some parts of the patch are in this release already: " + "; ".join(shown[:SHOWN]),
             where,
             expected="a tree without any of it",
-            found=f"{len(there)} parts there already",
+            found=f"{_parts(there)} there already",
             details=tuple(shown[SHOWN:]),
             next=f"patchkit refresh {show_path(patch.name)}",
         )
@@ -152,8 +153,12 @@ def _partly(patch: Patch, results: Sequence[Result], there: Sequence[There], rul
         "some parts of the patch are in the tree already: " + "; ".join(shown[:SHOWN]),
         where,
         expected="all of it, or none",
-        found=f"{len(there)} parts there already",
+        found=f"{_parts(there)} there already",
         details=tuple(shown[SHOWN:]),
-        next="bring the named files back to what they were (or take the parts that are there "
-        "out), then apply again",
+        next="make the named files what they were (or take the parts that are there out), then: "
+        f"patchkit apply {show_path(patch.name)} --to DIR",
     )
+
+
+def _parts(there: Sequence[There]) -> str:
+    return "one part" if len(there) == 1 else f"{len(there)} parts"
