@@ -22,6 +22,6 @@ Source = Annotated[
     typer.Option(
         "--source",
         metavar="sdist|git|DIR",
-        help="Where the base comes from. Without it: the sdist, verified by its sha256.",
+        help="Where the base comes from. Without it: as pins.toml says, else the verified sdist.",
     ),
 ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from patchkit.derive.project import Project
-from patchkit.errors import Finding
-from patchkit.series.pins import Pin
+from patchkit.errors import EnvironmentFault, Finding, Where
+from patchkit.series.pins import FILE, Pin
 from patchkit.source import Base, Progress, open_source, silent
 from patchkit.source.choose import DEFAULT
 from patchkit.store.repo import Store
@@ -28,16 +29,39 @@ class Bases:
 
     def get(self, pin: Pin, source: str | None = None) -> Base:
         """The base of `pin`. Raises Refused(pin-mismatch), EnvironmentFault, UsageFault."""
-        key = (pin.name, source or DEFAULT)
+        spec = source or default_source(self.project, pin)
+        key = (pin.name, spec)
         if key not in self._known:
             upstream = self.project.pins.upstream_of(pin)
-            opened = open_source(source or DEFAULT, upstream, offline=self.offline)
+            opened = open_source(spec, upstream, offline=self.offline)
             self._known[key] = opened.tree(self.store, pin, self.progress)
         return self._known[key]
 
     def verify(self, base: Base) -> tuple[Finding, ...]:
         """Every object of the base that is here, read and hashed."""
         return base.verify(self.store)
+
+
+def default_source(project: Project, pin: Pin) -> str:
+    """Where the base of `pin` comes from when no --source says: what pins.toml says, else the
+    sdist. Raises EnvironmentFault(disk) where it names a folder that is not there.
+    """
+    upstream = project.pins.upstream_of(pin)
+    if upstream.source in ("", "sdist", "git"):
+        return upstream.source or DEFAULT
+    at = os.path.normpath(os.path.join(project.folder, upstream.source.replace("{pin}", pin.name)))
+    if not os.path.exists(at):
+        raise EnvironmentFault(
+            Finding(
+                "disk",
+                f"the source of {upstream.name} that {FILE} names is not there",
+                Where(file=at),
+                expected=f'a folder: [upstreams.{upstream.name}] says source = "{upstream.source}"',
+                found="nothing",
+                next="put it there, mend the line, or name another with --source",
+            )
+        )
+    return at
 
 
 @contextmanager

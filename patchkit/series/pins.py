@@ -1,6 +1,6 @@
 """pins.toml: upstreams, pins and stacks, read and checked.
 
-    [upstreams.vllm]                 kind, and git, pypi, package, root where they are known
+    [upstreams.vllm]                 kind, and git, pypi, package, root, source where they are known
     [pins."v0.30.0"]                 upstream, and commit or commit-prefix
     [pins."v0.30.0".files]           file name = "sha256:<64 hex digits>"
     [stacks.default]                 guards = [names]
@@ -46,7 +46,9 @@ class Upstream:
 
     kind: which module of `upstreams/` knows it. git: address of its repository. pypi: its name on
     the package index. package: its import name. root: folder of the tree that holds the package,
-    "" for the top.
+    "" for the top. source: where its bases come from when no `--source` says otherwise: "sdist",
+    "git", or a folder relative to pins.toml in which `{pin}` stands for the pin's name; "" is the
+    sdist.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Upstream:
     pypi: str = ""
     package: str = ""
     root: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -150,13 +153,17 @@ class _Reader:
 
     def upstream(self, name: str, table: dict[str, Any]) -> Upstream:
         at = ("upstreams", name)
-        self.known(at, table, ("kind", "git", "pypi", "package", "root"))
+        self.known(at, table, ("kind", "git", "pypi", "package", "root", "source"))
         kind = self.text(at, table, "kind", _NAME.fullmatch, "the name of a kind", needed=True)
         git = self.text(at, table, "git", _git_address, "a git address (https://, ssh://, file://)")
         pypi = self.text(at, table, "pypi", _PYPI.fullmatch, "a project name on the package index")
         package = self.text(at, table, "package", _PACKAGE.fullmatch, "an import name")
         root = self.text(at, table, "root", _folder, "a folder of the tree")
-        return Upstream(name, kind, git, pypi, package, "" if root == "." else root.rstrip("/"))
+        source = self.text(
+            at, table, "source", _source, "sdist, git, or a folder relative to this file"
+        )
+        root = "" if root == "." else root.rstrip("/")
+        return Upstream(name, kind, git, pypi, package, root, source)
 
     def pin(self, name: str, table: dict[str, Any], upstreams: Mapping[str, Upstream]) -> Pin:
         at = ("pins", name)
@@ -269,6 +276,11 @@ def _git_address(text: str) -> bool:
 
 def _folder(text: str) -> bool:
     return text in ("", ".") or unsafe(text.rstrip("/")) is None
+
+
+def _source(text: str) -> bool:
+    """A folder beside or above the project is a usual place; an absolute one is on one machine."""
+    return bool(text) and text.isprintable() and not text.startswith(("/", "\\", "-", "~"))
 
 
 def _near(name: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:

@@ -21,7 +21,7 @@ _PREFIX_LINE = re.compile(r"""(\s*)commit-prefix(\s*)=(\s*)(?:"[0-9a-f]+"|'[0-9a
 
 def add_upstream(data: bytes, upstream: Upstream) -> bytes:
     """pins.toml with another upstream. Raises Refused(bad-pins) where the name is taken."""
-    keys = ("kind", "git", "pypi", "package", "root")
+    keys = ("kind", "git", "pypi", "package", "root", "source")
     values = {key: getattr(upstream, key) for key in keys if getattr(upstream, key)}
     pins = load_pins(data)
     _free("upstream", upstream.name, pins.upstreams)

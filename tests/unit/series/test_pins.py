@@ -53,6 +53,21 @@ def test_reads_upstreams_pins_and_stacks() -> None:
     assert pins.stack("3x4090-nvfp4").guards == ("tp3", "fp8")
 
 
+@pytest.mark.parametrize("source", ["sdist", "git", "../mine", "upstream/{pin}", "src"])
+def test_an_upstream_may_say_where_its_bases_come_from(source: str) -> None:
+    pins = load_pins(f'[upstreams.mine]\nkind = "plain"\nsource = "{source}"\n'.encode())
+    assert pins.upstreams["mine"].source == source
+    again = load_pins(add_upstream(b"", pins.upstreams["mine"]))
+    assert again.upstreams["mine"].source == source
+
+
+@pytest.mark.parametrize("source", ["/home/me/src", "~/src", "-x", "a\\nb", ""])
+def test_a_source_that_only_one_machine_has_is_refused(source: str) -> None:
+    with pytest.raises(Refused) as refusal:
+        load_pins(f'[upstreams.mine]\nkind = "plain"\nsource = "{source}"\n'.encode())
+    assert refusal.value.findings[0].where.line == 3
+
+
 def test_default_is_always_a_stack() -> None:
     assert load_pins(b"").stack("default") == Stack("default")
 
