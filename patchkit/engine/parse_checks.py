@@ -21,20 +21,24 @@ def names_of(section: Section) -> tuple[str, ...]:
 
 def shown_name(section: Section) -> str:
     """The section's file for a message's `Where`: without a/ or b/."""
-    return section.path if section.bare_names else without_prefix(section.path)
+    return shown_path(section.path, section.bare_names)
+
+
+def shown_path(name: str, bare: bool) -> str:
+    """A name for a message's `Where`: without a/ or b/, unless it never had one (bare)."""
+    return name if bare else without_prefix(name)
 
 
 def check_section(section: Section) -> Iterator[Finding]:
     """Findings about one section; the patch's name is filled in by the caller."""
     yield from _names(section)
-    where = Where(file=shown_name(section), patch_line=section.patch_line)
     if section.binary:
-        yield _binary(section, where)
+        yield _binary(section, _where(section))
     elif GITLINK in (section.old_mode, section.new_mode):
         yield Finding(
             "unsupported",
             "it changes a submodule, which only git can",
-            where,
+            _where(section),
             next="patch the files of the submodule, or move the pin",
         )
     elif not section.hunks:
@@ -44,7 +48,7 @@ def check_section(section: Section) -> Iterator[Finding]:
             yield Finding(
                 "no-op",
                 "its header is followed by no change: it changes nothing, or the file was cut",
-                where,
+                _where(section),
                 expected="a hunk (@@ -…), a mode, a rename, a new or a deleted file",
                 found="none of them",
                 next="remove the header, or get the whole patch",
@@ -54,6 +58,10 @@ def check_section(section: Section) -> Iterator[Finding]:
     else:
         yield from _order(section)
         yield from _context(section)
+
+
+def _where(section: Section) -> Where:
+    return Where(file=shown_name(section), patch_line=section.patch_line)
 
 
 def _names(section: Section) -> Iterator[Finding]:

@@ -82,7 +82,7 @@ def read_git_head(lines: Sequence[bytes], at: int) -> tuple[Head, int]:
     i, end = at + 1, len(lines)
     while i < end:
         line = lines[i]
-        for word, take in _TAKE:
+        for word, take in _BY_START.get(line[:3], ()):
             if line.startswith(word):
                 if line[-1:] != b"\n":
                     return _finish(head, lines, at), i
@@ -247,3 +247,8 @@ _TAKE: tuple[tuple[bytes, Callable[[Head, bytes, int], None]], ...] = (
     (b"copy from ", _from("copy")),
     (b"copy to ", _to("copy")),
 )
+_BY_START = {
+    start: tuple((word, take) for word, take in _TAKE if word.startswith(start))
+    for start in {word[:3] for word, _ in _TAKE}
+}
+"""The same by their first three bytes, for speed."""

@@ -72,12 +72,12 @@ def lint_patch(data: bytes, name: str) -> tuple[Lint, ...]:
 
 def fix_patch(data: bytes, name: str) -> bytes:
     """The file with everything mended that `lint_patch` says --fix would; else the same bytes."""
+    view = View(data, name)
     for fix in _FIXES:
-        before = View(data, name)
-        fixed = fix(before)
-        if fixed != data and (before.scan.findings or _same_effect(before, View(fixed, name))):
-            data = fixed
-    return data
+        fixed = View(fix(view), name)
+        if fixed.data != view.data and (view.scan.findings or _same_effect(view, fixed)):
+            view = fixed
+    return view.data
 
 
 def lint_series(series: Series) -> tuple[Lint, ...]:
