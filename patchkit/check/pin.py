@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from patchkit.check import chains, digests, unused
-from patchkit.check.builds import native_without_guard
 from patchkit.derive.base import Base, Bases
+from patchkit.derive.builds import native_without_guard
 from patchkit.derive.derive import derive, trees_of
 from patchkit.derive.project import Project
 from patchkit.derive.relock import chain_from

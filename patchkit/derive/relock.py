@@ -27,11 +27,17 @@ class Made:
 
 
 def make_lock(
-    project: Project, pin: Pin, series: Series, store: Store, bases: Mapping[str, Base]
+    project: Project,
+    pin: Pin,
+    series: Series,
+    store: Store,
+    bases: Mapping[str, Base],
+    proofs: Mapping[str, str] | None = None,
 ) -> Made:
     """Derive the whole series and every stack on each source's base tree.
 
-    bases: source name -> its base. Touched paths must read alike in every source.
+    bases: source name -> its base. Touched paths must read alike in every source. proofs: their
+    digests, where they are not to be those on the disk.
     """
     findings: list[Finding] = []
     chains: dict[str | None, Chain] = {}
@@ -53,7 +59,7 @@ def make_lock(
         locked_pin(pin),
         entries_digest(series.file.entries),
         tuple((p.name, p.sha256) for p in series.patches),
-        proof_digests(project.series_folder(pin.name)),
+        proof_digests(project.series_folder(pin.name)) if proofs is None else proofs,
         chains[None],
         {name: chain for name, chain in chains.items() if name is not None},
     )

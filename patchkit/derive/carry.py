@@ -1,0 +1,199 @@
+"""What a patch does, done on another base: a three-way merge of every file it touches.
+
+The pin and the series hold every pre-image, so a patch never has to look for its place: what it
+made of its old base is merged with what that base has become. A hunk whose lines were changed is
+then a conflict, wherever a look-alike of its context may stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from patchkit.engine.merge import Region, is_binary, merge3
+from patchkit.engine.model import SYMLINK, File, Patch
+from patchkit.engine.quote import show_line, show_path
+from patchkit.engine.strip import Root, target_paths
+from patchkit.engine.text import split_lines
+from patchkit.errors import Finding, Where
+
+SHOWN = 3
+"""Lines of each side of a conflict that a message shows."""
+
+
+class Files(Protocol):
+    """The part of a tree that is asked here."""
+
+    def get(self, path: str) -> File | None:
+        """The file at `path`."""
+
+
+@dataclass(frozen=True)
+class Clash:
+    """A path that cannot be merged.
+
+    reason: a sentence's end ("… is gone"). theirs: 0-based line range in what the patch made of
+    the file; None where the whole file clashes. shown: lines for a message.
+    """
+
+    path: str
+    reason: str
+    theirs: tuple[int, int] | None = None
+    shown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What the patch makes of the new base: path -> file, None where it goes. Where `clashes` is
+    not empty the changes are those of the other paths."""
+
+    changes: Mapping[str, File | None]
+    clashes: tuple[Clash, ...] = ()
+
+
+def untouched(before: Files, changes: Mapping[str, File | None], now: Files) -> bool:
+    """Whether every path that `changes` touches is the same in both bases."""
+    return all(same(before.get(path), now.get(path)) for path in changes)
+
+
+def carry(
+    before: Files,
+    changes: Mapping[str, File | None],
+    now: Files,
+    renames: Mapping[str, str] | None = None,
+) -> Carried:
+    """Do on `now` what was done to `before`.
+
+    changes: what came of `before`. renames: new path -> old path, where a file was renamed.
+    """
+    out: dict[str, File | None] = {}
+    clashes: list[Clash] = []
+    moved = dict(renames or {})
+    for new, old in moved.items():
+        file = _renamed(before, changes, now, new, old)
+        if isinstance(file, Clash):
+            clashes.append(file)
+        else:
+            out[old] = None
+            out[new] = file
+    done = {*moved, *moved.values()}
+    for path, theirs in changes.items():
+        if path in done:
+            continue
+        merged = _merged(path, before.get(path), now.get(path), theirs)
+        if isinstance(merged, Clash):
+            clashes.append(merged)
+        else:
+            out[path] = merged
+    return Carried(out, tuple(clashes))
+
+
+def renames_of(patch: Patch, root: Root, *, reverse: bool = False) -> dict[str, str]:
+    """New path -> old path of every file that the patch renames."""
+    found = {}
+    for section in patch.sections:
+        if section.kind == "rename":
+            old, new = target_paths(section, root)
+            if old is not None and new is not None:
+                found[old if reverse else new] = new if reverse else old
+    return found
+
+
+def finding_of(
+    clash: Clash, patch: Patch, root: Root, next: str, *, reverse: bool = False
+) -> Finding:
+    """The clash as a finding of `patch`: which hunk, and what stands against it."""
+    hunk = _hunk_of(clash, patch, root, reverse)
+    what = f"hunk {hunk} of {show_path(clash.path)}" if hunk else show_path(clash.path)
+    return Finding(
+        "conflict",
+        f"{patch.name} does not fit any more: {what} {clash.reason}",
+        Where(patch.name, clash.path, hunk, None),
+        expected="the lines that the patch changes, as they were",
+        found="they are changed",
+        details=clash.shown,
+        next=next,
+    )
+
+
+def _hunk_of(clash: Clash, patch: Patch, root: Root, reverse: bool) -> int | None:
+    if clash.theirs is None:
+        return None
+    for section, number, hunk in patch.hunks():
+        try:
+            paths = target_paths(section, root)
+        except ValueError:
+            continue
+        start, count = (
+            (hunk.old_start, hunk.old_count) if reverse else (hunk.new_start, hunk.new_count)
+        )
+        first, last = clash.theirs
+        if clash.path in paths and start - 1 <= last and first <= start - 1 + count:
+            return number
+    return None
+
+
+def _renamed(
+    before: Files, changes: Mapping[str, File | None], now: Files, new: str, old: str
+) -> File | Clash:
+    if now.get(old) is None:
+        return Clash(old, "renames a file that is gone")
+    if now.get(new) is not None and before.get(new) is None:
+        return Clash(new, "is the new name of a file, and another file has it now")
+    merged = _merged(new, before.get(old), now.get(old), changes.get(new))
+    return Clash(new, "renames a file that is gone") if merged is None else merged
+
+
+def _merged(
+    path: str, base: File | None, ours: File | None, theirs: File | None
+) -> File | Clash | None:
+    """The file at `path` with both changes: of the new base (ours) and of the patch (theirs)."""
+    if same(base, ours) or same(ours, theirs):
+        return theirs
+    if same(base, theirs):
+        return ours
+    if base is None:
+        return Clash(path, "is a new file of the patch, and another file stands there now")
+    if ours is None:
+        return Clash(path, "is a file that is gone")
+    if theirs is None:
+        return Clash(path, "is deleted by the patch, and has other lines now")
+    if SYMLINK in (base.mode, ours.mode, theirs.mode):
+        return Clash(path, "is a symbolic link on one of the sides")
+    if any(is_binary(file.data) for file in (base, ours, theirs)):
+        return Clash(path, "is a binary file, which cannot be merged")
+    if base.mode not in (ours.mode, theirs.mode) and ours.mode != theirs.mode:
+        return Clash(path, "has another mode on each side")
+    merged = merge3(base.data, ours.data, theirs.data)
+    if merged.conflicts:
+        region = merged.conflicts[0]
+        return Clash(path, _where(region), region.theirs, _shown(region, ours, theirs))
+    return File(merged.data, theirs.mode if ours.mode == base.mode else ours.mode)
+
+
+def _where(region: Region) -> str:
+    first, last = region.ours[0] + 1, region.ours[1]
+    lines = f"line {first}" if last <= first else f"lines {first} to {last}"
+    return f"changes what stands at {lines} now, and those lines are changed too"
+
+
+def _shown(region: Region, ours: File, theirs: File) -> tuple[str, ...]:
+    rows: list[str] = []
+    for words, file, (start, stop) in (
+        ("there now:", ours, region.ours),
+        ("the patch makes:", theirs, region.theirs),
+    ):
+        lines = split_lines(file.data)[start:stop]
+        rows.append(words if lines else f"{words} nothing")
+        rows += [f"  {show_line(line)}" for line in lines[:SHOWN]]
+        if len(lines) > SHOWN:
+            rows.append(f"  and {len(lines) - SHOWN} more line(s)")
+    return tuple(rows)
+
+
+def same(one: File | None, two: File | None) -> bool:
+    """Whether two files are one: mode and bytes."""
+    if one is None or two is None:
+        return one is two
+    return one.mode == two.mode and one.oid == two.oid
