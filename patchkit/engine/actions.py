@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 
 from patchkit.engine.model import GITLINK, Hunk, Patch, Section
@@ -71,7 +72,7 @@ def resolve(patch: Patch, root: Root, reverse: bool) -> tuple[list[Action], list
                     section.old_mode,
                     section.new_mode,
                     section.patch_line,
-                    sum(1 for line in mails if line <= section.patch_line) if mails else 0,
+                    bisect_right(mails, section.patch_line) if mails else 0,
                     section.git,
                 )
             )
@@ -101,8 +102,13 @@ def _mails(patch: Patch) -> list[int]:
     """Patch lines at which a mail begins, where there is more than one."""
     if len(patch.sections) < 2 or b"\nFrom " not in patch.data:
         return []
-    data = patch.data
-    return [data.count(b"\n", 0, found.start()) + 1 for found in _MAIL.finditer(data)]
+    lines: list[int] = []
+    line, at = 1, 0
+    for found in _MAIL.finditer(patch.data):
+        line += patch.data.count(b"\n", at, found.start())
+        at = found.start()
+        lines.append(line)
+    return lines
 
 
 def _unsupported(section: Section) -> Finding | None:

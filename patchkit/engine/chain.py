@@ -26,7 +26,7 @@ from patchkit.errors import Finding
 class Step:
     """One entry of a series. strip: -pN, None to look for the root; directory: as
     `Root.directory`. reverse: -R. selected: False for a patch that a stack leaves out: only its
-    line numbers count. allow: what the patch allows by name.
+    line numbers count. allow: what the patch allows by name; a chain does not use the rule's own.
     """
 
     patch: Patch
@@ -63,14 +63,14 @@ def apply_chain(tree: Tree, steps: Sequence[Step], rule: Rule = LOOSE) -> Chain:
     """
     run = _Run(tree, steps, rule)
     outcomes = run.all()
-    if any(outcome.state == "refused" for outcome in outcomes):
+    if _failing(outcomes):
         first = 0 if rule.exact or rule.pin_base else patched_up_to(tree, steps)
         if first:
             again = _Run(tree, steps, rule, there=first)
             found = again.all()
-            if all(outcome.ok for outcome in found):
+            if _failing(found) < _failing(outcomes):
                 run, outcomes = again, found
-    if any(outcome.state == "refused" for outcome in outcomes):
+    if _failing(outcomes):
         selected = [step.selected for step in steps]
         if not all(selected):
             whole = _Run(tree, [replace(step, selected=True) for step in steps], rule).all()
@@ -79,6 +79,10 @@ def apply_chain(tree: Tree, steps: Sequence[Step], rule: Rule = LOOSE) -> Chain:
     findings = tuple(f for outcome in outcomes for f in outcome.findings)
     ok = not findings and all(outcome.ok for outcome in outcomes)
     return Chain(tuple(outcomes), dict(run.work.changes) if ok else {}, findings, ok)
+
+
+def _failing(outcomes: Sequence[Outcome]) -> int:
+    return sum(1 for outcome in outcomes if not outcome.ok)
 
 
 class _Run:

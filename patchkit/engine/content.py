@@ -15,6 +15,9 @@ from patchkit.engine.text import split_lines
 FEW = 64
 """Up to so many places are tried one by one; above, one substring search over the whole file."""
 
+RUN = 3
+"""So many lines together tell a place where each of them is common."""
+
 MANY = 1000
 """No more places than this are listed: more are ambiguous all the same."""
 
@@ -27,11 +30,12 @@ def fold(line: bytes) -> bytes:
 class Text:
     """Lines of one version of a file, with lazy indexes. Treated as immutable."""
 
-    __slots__ = ("_data", "_folded", "_found", "_positions", "_starts", "lines")
+    __slots__ = ("_data", "_folded", "_found", "_positions", "_run_index", "_starts", "lines")
 
     def __init__(self, lines: list[bytes]) -> None:
         self.lines = lines
         self._positions: dict[bytes, list[int]] | None = None
+        self._run_index: dict[int, list[int]] | None = None
         self._folded: dict[bytes, list[int]] | None = None
         self._data: bytes | None = None
         self._starts: list[int] = []
@@ -71,8 +75,8 @@ class Text:
     def places(self, block: Sequence[bytes]) -> list[int]:
         """Every index where `block` stands, ascending (at most MANY); overlapping ones too.
 
-        Looks at the places of the block's rarest line, or searches the bytes where every line
-        is common, so that the cost is never lines times places.
+        Looks at the places of the block's rarest line or run of lines, or searches the bytes
+        where all are common, so that the cost is never lines times places.
         """
         if not block or len(block) > len(self.lines):
             return []
@@ -84,9 +88,24 @@ class Text:
             if rarest is None or len(found) < len(rarest):
                 rarest, within = found, i
         assert rarest is not None
+        if len(rarest) > FEW and len(block) >= RUN:
+            runs = self._runs()
+            for i in range(len(block) - RUN + 1):
+                found = runs.get(hash(tuple(block[i : i + RUN])), [])
+                if len(found) < len(rarest):
+                    rarest, within = found, i
         if len(rarest) > FEW:
             return self._search(b"".join(block))
         return [at - within for at in rarest if self.has(block, at - within)]
+
+    def _runs(self) -> dict[int, list[int]]:
+        """Hash of RUN lines -> where they begin: for files of which every line is common."""
+        if self._run_index is None:
+            shifted = [self.lines[i:] for i in range(RUN)]
+            index = self._run_index = {}
+            for i, run in enumerate(zip(*shifted, strict=False)):
+                index.setdefault(hash(run), []).append(i)
+        return self._run_index
 
     def _search(self, needle: bytes) -> list[int]:
         if needle in self._found:

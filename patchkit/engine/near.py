@@ -14,6 +14,10 @@ SMALL = 60
 """Blocks up to this many lines are aligned line by line; larger ones compared in place only."""
 
 
+LOOKED_AT = 2000
+"""Lines of a block that are looked at when the nearest place is searched."""
+
+
 def near_miss(lines: Sequence[bytes], block: Sequence[bytes], at: int, found: int) -> bool:
     """Whether the lines at `at` are nearly `block`, which stands at `found`.
 
@@ -63,7 +67,9 @@ def nearest(text: Text, block: Sequence[bytes], expected: Sequence[int]) -> tupl
     Candidates are the expected places and those that the block's rarer lines vote for, white
     space left aside. None where nothing is like it.
     """
-    lines, size = text.lines, len(block)
+    lines, whole = text.lines, block
+    block = block[:LOOKED_AT]
+    size = len(block)
     if not size or not lines:
         return None
     index = text.folded()
@@ -78,11 +84,13 @@ def nearest(text: Text, block: Sequence[bytes], expected: Sequence[int]) -> tupl
     best: tuple[int, int, int] | None = None
     for at in candidates:
         pairs = list(zip(block, lines[at : at + size], strict=False))
-        same = sum(1 for want, have in pairs if want == have)
         alike = sum(2 for want, have in pairs if want == have and want.strip())
         alike += sum(1 for want, have in pairs if want != have and fold(want) == fold(have) != b"")
         score = (alike, -abs(at - expected[0]) if expected else 0, at)
         if alike and (best is None or score[:2] > best[:2]):
             best = score
-            result = (at, same)
-    return result if best is not None else None
+    if best is None:
+        return None
+    at = best[2]
+    pairs = list(zip(whole, lines[at : at + len(whole)], strict=False))
+    return at, sum(1 for want, have in pairs if want == have)

@@ -17,8 +17,9 @@ from patchkit.engine.strip import Root, find_root
 from patchkit.engine.work import Work
 from patchkit.errors import Finding, Where
 
-TRIALS = 32
-"""How many later patches are tried as the one that should have come first."""
+TRIALS, ALL_TRIALS = 32, 400
+"""How many later patches are tried as the one that should have come first: for one patch that
+fails, and in all."""
 
 Hunks = Mapping[tuple[str, tuple[tuple[bytes, bytes], ...]], int]
 """(path, all lines of a hunk) -> the first patch that has it."""
@@ -93,6 +94,7 @@ def _duplicate(patch: Patch, part: There, earlier: str) -> Finding:
 def wrong_order(tree: Tree, steps: Sequence[Entry], outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The outcomes, with patches that hold after a later one said to stand too early."""
     out = list(outcomes)
+    left = ALL_TRIALS
     for number, outcome in enumerate(outcomes):
         if outcome.state != "refused" or outcome.there or _said(outcome):
             continue
@@ -100,17 +102,18 @@ def wrong_order(tree: Tree, steps: Sequence[Entry], outcomes: Sequence[Outcome])
         work = Work(tree)
         for before in outcomes[:number]:
             work.take(before.changes)
-        trials = 0
+        budget = min(TRIALS, left)
         for n in range(number + 1, len(steps)):
             changes = outcomes[n].changes
             work.take(changes)
             if paths.isdisjoint(changes):
                 continue
+            if not budget:
+                break
+            budget -= 1
+            left -= 1
             if _put(work, steps[number]).state == "applied":
                 out[number] = replace(outcome, findings=_too_early(outcome, steps[n].patch.name))
-                break
-            trials += 1
-            if trials == TRIALS:
                 break
     return out
 
@@ -156,12 +159,16 @@ def patched_up_to(tree: Tree, steps: Sequence[Entry]) -> int:
     """
     if any(step.reverse for step in steps):
         return 0
+    budget = 4 * len(steps) + 100
     for count in range(len(steps), 0, -1):
+        if budget < 0:
+            break
         work = Work(tree)
         for step in reversed(steps[:count]):
             if not step.selected:
                 continue
             undone = _put(work, step, reverse=True)
+            budget -= 1
             if undone.state != "applied":
                 break
             work.take(undone.changes)

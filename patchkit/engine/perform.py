@@ -71,17 +71,16 @@ def perform_all(
     """Perform a patch's actions one after the other, whether they hold or not."""
     draft = Draft(work)
     results: list[Result] = []
-    mail, leaving = None, set[str]()
+    leaving: dict[int, set[str]] = {}
+    for action in actions:
+        if action.old is not None and action.kind in ("delete", "rename", "uncopy"):
+            leaving.setdefault(action.mail, set()).add(action.old)
+    mail = None
     for action in actions:
         if action.mail != mail:
             mail = action.mail
             draft.begin()
-            leaving = {
-                a.old
-                for a in actions
-                if a.mail == mail and a.old and a.kind in ("delete", "rename", "uncopy")
-            }
-        results.append(perform(action, draft, leaving, setting))
+        results.append(perform(action, draft, leaving.get(action.mail, set()), setting))
     for result in results:
         if result.held and result.left is not None and not _is_copy(result, draft):
             result.fail(_left_over(result.action, result.left, setting))

@@ -193,12 +193,16 @@ def _landmark(name: str) -> int:
 def _folders(tree: Tree, sections: Sequence[Section]) -> list[str]:
     """Folders of the top level below which some file of the patch exists."""
     found: dict[str, None] = {}
+    named: dict[str, list[str]] = {}
     for section in sections[:8]:
         for level in (1, 0):
             path = _old_path(section, Root(level))
             if path is None or unsafe(path):
                 continue
-            for full in tree.named(path.rpartition("/")[2]):
+            name = path.rpartition("/")[2]
+            if name not in named:
+                named[name] = list(tree.named(name))
+            for full in named[name]:
                 if full.endswith("/" + path) and "/" not in full[: -len(path) - 1]:
                     found[full[: -len(path) - 1]] = None
     return sorted(found)

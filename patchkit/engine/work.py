@@ -85,6 +85,8 @@ class Draft:
 
     def begin(self) -> None:
         """A new mail of the same patch begins: what stands now is what it starts from."""
+        if not self.written and not self.removed:
+            return
         self._before = (dict(self.written), set(self.removed))
         self._edited = set()
 

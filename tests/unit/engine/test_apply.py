@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import time
+
 import pytest
 
 from patchkit.engine.apply import Outcome, apply_patch
@@ -391,3 +394,42 @@ def test_put_in_between_is_kept() -> None:
     lines = put_in(BASE, 20, "mine\n")
     after = applied(tree({"f": "".join(lines)}), TWO)
     assert "mine\n" in texts(after)["f"]
+
+
+# ---------------------------------------------------------------- size
+
+
+def seconds(base: MemoryTree, text: str) -> float:
+    made = patch(text)
+    began = time.process_time()
+    apply_patch(base, made, root=Root())
+    return time.process_time() - began
+
+
+def test_thousands_of_moved_hunks_among_common_lines_take_linear_time() -> None:
+    rng = random.Random(1)
+    lines = [f"v{rng.randrange(100)}\n" for _ in range(40_000)]
+    out = []
+    for n in range(5, 39_000, 10):
+        body = f" {lines[n]} {lines[n + 1]}-{lines[n + 2]}+new\n {lines[n + 3]} {lines[n + 4]}"
+        out.append(f"@@ -{n + 1},5 +{n + 1},5 @@\n{body}")
+    text = "--- a/f\n+++ b/f\n" + "".join(out)
+    assert seconds(tree({"f": "top\n" + "".join(lines)}), text) < 5
+
+
+def test_one_huge_hunk_that_stands_nowhere_is_explained_in_time() -> None:
+    lines = numbered(1, 50_000)
+    text = "--- a/f\n+++ b/f\n@@ -1,50001 +1,50001 @@\n"
+    text += "".join(" " + x for x in lines) + "-x\n+y\n"
+    assert seconds(tree({"f": "".join(lines[::2])}), text) < 5
+
+
+def test_many_new_files_and_many_mails_take_linear_time() -> None:
+    made = "".join(f"--- /dev/null\n+++ b/d{n % 9}/{n}\n@@ -0,0 +1 @@\n+x\n" for n in range(3000))
+    assert seconds(tree({}), made) < 3
+    mail = "From " + "1" * 40 + " Mon Sep 17 00:00:00 2001\nSubject: x\n\n---\n"
+    mails = "".join(
+        f"{mail}--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-{n}\n+{n + 1}\n end\n-- \n2\n\n"
+        for n in range(500)
+    )
+    assert seconds(tree({"f": "0\nend\n"}), mails) < 3

@@ -169,6 +169,13 @@ def test_series_goes_on_where_the_tree_is_patched_up_to() -> None:
     assert after(base, chain) == {"f": "".join(THREE)}
 
 
+def test_tree_that_is_patched_half_way_is_known_though_the_next_patch_fails() -> None:
+    lines = [*TWO[:30], "other\n", "other\n", "other\n", *TWO[33:]]
+    chain = run(tree({"f": "".join(lines)}), SERIES, LOOSE)
+    assert states(chain) == ["already-applied", "already-applied", "refused"]
+    assert (chain.ok, chain.changes) == (False, {})
+
+
 def test_patch_that_a_release_has_is_upstreamed_and_the_others_are_tried() -> None:
     chain = run(tree({"f": "".join(ONE), "g": FILE}), [SERIES[0], diff("g", BASE, ONE)])
     assert states(chain) == ["refused", "applied"]
