@@ -29,6 +29,16 @@ class Stat:
     folder: bool
 
 
+@dataclass(frozen=True)
+class Bits:
+    """Permission bits (as chmod takes them) and owner of a file, where git's mode says too little:
+    in an installed package both stay as its installer chose them."""
+
+    mode: int
+    uid: int
+    gid: int
+
+
 def disk_fault(error: OSError, path: str, doing: str) -> EnvironmentFault:
     """The system's refusal as a finding: what was tried, where, and what to do."""
     cause = error.strerror or str(error)
@@ -164,15 +174,15 @@ class Root:
                 yield f"{lead}/{path_text(name)}" if lead else path_text(name)
 
     # -- writing ---------------------------------------------------------------------------
-    def put(self, path: str, file: File, *, sync: bool = True) -> None:
+    def put(self, path: str, file: File, *, sync: bool = True, bits: Bits | None = None) -> None:
         """Write `file` at `path`: a temporary name beside it, then rename. Folders are made.
 
-        The permission bits are git's, whatever the umask. A hard link is never written through
-        (the rename gives the path a new inode).
+        The permission bits are git's, whatever the umask, unless `bits` says others. A hard link
+        is never written through (the rename gives the path a new inode).
         """
         try:
             with self._folder_of(path, make=True) as (fd, name):
-                _replace(fd, name, file, sync)
+                _replace(fd, name, file, sync, bits)
         except OSError as error:
             raise disk_fault(error, path, "write") from error
 
@@ -210,7 +220,7 @@ class Root:
             parent = parent.rpartition("/")[0]
 
 
-def _replace(fd: int, name: bytes, file: File, sync: bool) -> None:
+def _replace(fd: int, name: bytes, file: File, sync: bool, bits: Bits | None = None) -> None:
     temporary = _temporary(name)
     try:
         # One writer at a time holds the target's lock, so a file of that name is a dead one's.
@@ -224,7 +234,12 @@ def _replace(fd: int, name: bytes, file: File, sync: bool) -> None:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(file.data)
                 stream.flush()
-                os.fchmod(stream.fileno(), _PERMISSIONS[file.mode])
+                if bits is not None:
+                    with _ignored(
+                        OSError
+                    ):  # only root gives files away, and not in every container
+                        os.fchown(stream.fileno(), bits.uid, bits.gid)
+                os.fchmod(stream.fileno(), bits.mode if bits else _PERMISSIONS[file.mode])
                 if sync:
                     os.fsync(stream.fileno())
         os.rename(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
