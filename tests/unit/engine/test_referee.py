@@ -15,10 +15,12 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from patchkit.engine.apply import Outcome, apply_patch
-from patchkit.engine.model import REGULAR, MemoryTree
+from patchkit.engine.model import REGULAR, MemoryTree, Patch
 from patchkit.engine.parse import scan
+from patchkit.engine.place import stated
 from patchkit.engine.rule import LOOSE, Rule
-from patchkit.engine.strip import Root
+from patchkit.engine.strip import Root, target_paths
+from patchkit.engine.text import split_lines
 from tests.unit.engine.apply_referee import (
     Ids,
     Judgement,
@@ -46,9 +48,16 @@ def differences() -> list[dict[str, Any]]:
     return found
 
 
-def listed(judged: Judgement, ours: list[str], patch: bytes, options: tuple[str, ...]) -> bool:
+def listed(
+    judged: Judgement,
+    ours: list[str],
+    patch: bytes,
+    options: tuple[str, ...],
+    place: str = "",
+) -> bool:
     """Whether a difference is of a class of the committed list."""
     texts = {
+        "place": place,
         "patch": patch.decode("latin-1"),
         "options": " ".join(options),
         "message": judged.said,
@@ -94,11 +103,25 @@ def check(
         assert loose.state == "applied"
         assert same
     elif at_stated or exact.state == "applied":
-        assert listed(judged, verdict(exact), patch, options), verdict(exact)
+        place = cut_short(tree, found.patch, strip, reverse)
+        assert listed(judged, verdict(exact), patch, options, place), verdict(exact)
     elif loose.state == "applied":
         # An offset: git takes the nearest place, the loose rule the only one.
         assert judged.holds, verdict(loose)
         assert same
+
+
+def cut_short(tree: MemoryTree, patch: Patch, strip: int, reverse: bool) -> str:
+    """Says so where a hunk's last line has no line end and the file goes on behind it."""
+    for section, _, hunk in patch.hunks():
+        turned = hunk.reversed() if reverse else hunk
+        path = target_paths(section, Root(strip))[1 if reverse else 0]
+        file = tree.get(path) if path is not None else None
+        if file is None or not turned.old or turned.old[-1].endswith(b"\n"):
+            continue
+        if stated(turned) + len(turned.old) != len(split_lines(file.data)):
+            return "a last line before the end"
+    return ""
 
 
 def after(tree: MemoryTree, outcome: Outcome) -> Ids:
@@ -177,6 +200,17 @@ def test_binary_and_submodule_differ_as_the_list_says(git: Git) -> None:
     assert judge(git, refs[0], module, 1).holds
     assert {f.name for f in scan(module, "x").findings} == {"unsupported"}
     check(git, old, refs[0], module, ())
+
+
+def test_last_line_before_the_end_is_joined_by_git_and_refused_here(git: Git) -> None:
+    old, new = {b"f": (REGULAR, b"a")}, {b"f": (REGULAR, b"new\na")}
+    grown = {b"f": (REGULAR, b"a\nb\n")}
+    refs = git.trees(old, new, grown)
+    patch = git.diff(refs[0], refs[1])
+    judged = judge(git, refs[2], patch, 1)
+    joined = memory({b"f": (REGULAR, b"new\nab\n")})
+    assert judged.tree == ids(joined)
+    check(git, grown, refs[2], patch, ())
 
 
 def test_list_of_differences_is_short_and_each_has_its_reason() -> None:
