@@ -12,6 +12,7 @@ MODULES = (
     "lock",
     "list_",
     "show",
+    "prove",
     "fetch",
     "revert",
     "cache",

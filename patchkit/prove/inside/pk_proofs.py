@@ -1,0 +1,74 @@
+"""The pytest plugin that runs inside the proof's interpreter and writes what it saw as JSON.
+
+Standard library and pytest only: patchkit itself is not installed there. PK_REPORT names the
+file to write, PK_PROOFS the folder of the proofs.
+"""
+
+import json
+import os
+
+import pytest
+
+REPORT = os.environ.get("PK_REPORT", "")
+PROOFS = os.path.realpath(os.environ.get("PK_PROOFS", "."))
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "witness: must fail by assertion before the patch")
+    config.addinivalue_line("markers", "gpu: needs a GPU")
+    config.addinivalue_line("markers", "needs(reason): may be skipped, for that reason")
+    config.pluginmanager.register(Recorder(), "pk-recorder")
+
+
+class Recorder:
+    def __init__(self):
+        self.tests = {}
+        self.errors = []
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.errors.append(str(report.longrepr)[-4000:])
+
+    def pytest_collection_finish(self, session):
+        for item in session.items:  # after -m has taken its choice
+            self.tests[item.nodeid] = {
+                "witness": item.get_closest_marker("witness") is not None,
+                "gpu": item.get_closest_marker("gpu") is not None,
+                "needs": [str(a) for m in item.iter_markers("needs") for a in m.args],
+                "outcome": "not run",
+            }
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        outcome = yield
+        report = outcome.get_result()
+        row = self.tests[item.nodeid]
+        if report.skipped:
+            row["outcome"] = "skipped"
+            row["reason"] = str(report.longrepr[-1] if report.longrepr else "")[:400]
+        elif report.failed:
+            row["outcome"] = "failed" if row["outcome"] in ("not run", "passed") else row["outcome"]
+            row["phase"] = report.when
+            row["by_assertion"] = report.when == "call" and by_assertion(call.excinfo)
+            row["error"] = str(report.longrepr)[-3000:]
+            row["line"] = call.excinfo.exconly()[:400] if call.excinfo else ""
+        elif report.when == "call" and report.passed:
+            row["outcome"] = "passed"
+
+    def pytest_sessionfinish(self):
+        body = {"format": 1, "tests": self.tests, "errors": self.errors}
+        temporary = REPORT + ".part"
+        with open(temporary, "w", encoding="ascii") as file:
+            json.dump(body, file)
+        os.replace(temporary, REPORT)
+
+
+def by_assertion(excinfo):
+    """Whether the failure is an assertion of the proof itself, or pytest's own Failed."""
+    if excinfo is None or not issubclass(excinfo.type, (AssertionError, pytest.fail.Exception)):
+        return False
+    pytests_own = os.path.dirname(os.path.realpath(pytest.__file__))
+    internal = os.path.join(os.path.dirname(pytests_own), "_pytest") + os.sep
+    frames = [os.path.realpath(str(entry.path)) for entry in excinfo.traceback]
+    frames = [f for f in frames if not f.startswith(internal)]
+    return bool(frames) and frames[-1].startswith(PROOFS + os.sep)

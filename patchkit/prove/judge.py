@@ -1,0 +1,80 @@
+"""What a run of a proof shows: red, green, or broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+RED, NOT_RED, GREEN, NOT_GREEN, BROKEN = "red", "not red", "green", "not green", "broken"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One run of a proof on one tree.
+
+    tests: node id -> what the plugin wrote (witness, outcome, by_assertion, error, …). trouble:
+    why there is no report, or what went wrong while collecting; "" where nothing did. seconds:
+    wall time.
+    """
+
+    tests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    trouble: str = ""
+    seconds: float = 0.0
+
+    def witnesses(self) -> list[str]:
+        """Names of the witnesses that were collected."""
+        return [name for name, row in self.tests.items() if row["witness"]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """state: red, not red, green, not green or broken. why: a line for each test that is the
+    reason, with its error."""
+
+    state: str
+    why: tuple[str, ...] = ()
+
+
+def red(seen: Seen) -> Verdict:
+    """Red: every witness was collected and failed by assertion in its call phase."""
+    if seen.trouble:
+        return Verdict(BROKEN, (seen.trouble,))
+    witnesses = seen.witnesses()
+    if not witnesses:
+        return Verdict(BROKEN, ("no test is marked witness",))
+    stray = []
+    passed = []
+    for name in witnesses:
+        row = seen.tests[name]
+        if row["outcome"] == "passed":
+            passed.append(f"{name} passes")
+        elif row["outcome"] != "failed" or not row.get("by_assertion"):
+            stray.append(f"{name}: {row['outcome']}, not by assertion: {_said(row)}")
+    if stray:
+        return Verdict(BROKEN, tuple(stray))
+    return Verdict(NOT_RED, tuple(passed)) if passed else Verdict(RED)
+
+
+def green(seen: Seen) -> Verdict:
+    """Green: everything passes; a skip needs a `needs` mark."""
+    if seen.trouble:
+        return Verdict(BROKEN, (seen.trouble,))
+    if not seen.witnesses():
+        return Verdict(BROKEN, ("no test is marked witness",))
+    why = []
+    for name, row in seen.tests.items():
+        if row["outcome"] == "skipped" and row["needs"]:
+            continue
+        if row["outcome"] != "passed":
+            why.append(f"{name}: {row['outcome']}: {_said(row)}")
+    return Verdict(NOT_GREEN, tuple(why)) if why else Verdict(GREEN)
+
+
+def goes_red(seen: Seen) -> bool:
+    """Whether a smaller change (a hunk left out, a mutant) makes the proof fail at all."""
+    return bool(seen.trouble) or any(r["outcome"] == "failed" for r in seen.tests.values())
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    return str(row.get("line") or row.get("reason") or "")[:300]

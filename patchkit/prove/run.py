@@ -1,0 +1,125 @@
+"""One proof on one tree, in an interpreter and a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchkit.files.atomic import read_file, write_file
+from patchkit.prove.judge import Seen
+
+INSIDE = Path(__file__).parent / "inside"
+SECONDS = 900
+"""Longest run of one proof; a proof that is not done by then is broken."""
+MEMORY = 64 << 30
+"""Address space of a proof, bytes. torch alone reserves many GB without using them."""
+
+_KEPT = ("PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES")
+
+
+@dataclass(frozen=True)
+class Where:
+    """python: the interpreter. tree: folder of the tree. bytecode: prefix for its bytecode."""
+
+    python: str
+    tree: str
+    bytecode: str
+
+
+def run_proof(module: Path, where: Where, *, gpu: bool = False, threads: int = 1) -> Seen:
+    """Run the tests of `module` with `where.tree` first on the path; what was seen.
+
+    gpu: run the tests marked gpu, else all others. threads: for torch and its like.
+    """
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="patchkit-proof-") as scratch:
+        report = os.path.join(scratch, "report.json")
+        line = [
+            where.python,
+            "-m",
+            "pytest",
+            "-q",
+            "-c",
+            os.devnull,
+            f"--rootdir={module.parent}",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "pk_proofs",
+            "-m",
+            "gpu" if gpu else "not gpu",
+            str(module),
+        ]
+        output = os.path.join(scratch, "output")
+        code = _run(line, _environment(module, where, report, scratch, threads), scratch, output)
+        tail = read_file(output).decode("utf-8", "replace")[-2000:]
+        seconds = time.monotonic() - began
+        if not os.path.exists(report):
+            what = f"no report after {seconds:.0f} s, exit status {code}"
+            return Seen({}, f"{what}: {tail.strip()[-600:]}", seconds)
+        body = json.loads(read_file(report))
+    trouble = "; ".join(str(e) for e in body["errors"])
+    return Seen(body["tests"], trouble[-1500:], seconds)
+
+
+def _environment(
+    module: Path, where: Where, report: str, scratch: str, threads: int
+) -> dict[str, str]:
+    env = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    paths = [where.tree, str(module.parent), str(INSIDE)]
+    env.update(
+        PYTHONPATH=os.pathsep.join(paths),
+        PYTHONPYCACHEPREFIX=where.bytecode,
+        PYTHONHASHSEED="0",
+        PYTHONNOUSERSITE="1",
+        PK_REPORT=report,
+        PK_PROOFS=str(module.parent),
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+        OMP_NUM_THREADS=str(threads),
+        HF_HUB_OFFLINE="1",
+        VLLM_NO_USAGE_STATS="1",
+        VLLM_CACHE_ROOT=os.path.join(scratch, "vllm-cache"),
+        TRITON_CACHE_DIR=os.path.join(scratch, "triton"),
+        TORCHINDUCTOR_CACHE_DIR=os.path.join(scratch, "inductor"),
+        no_proxy="*",
+    )
+    return env
+
+
+def _run(line: list[str], env: dict[str, str], cwd: str, output: str) -> int:
+    def limits() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    with tempfile.TemporaryFile() as sink:
+        child = subprocess.Popen(
+            line,
+            env=env,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=limits,
+        )
+        try:
+            code = child.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            code = -1
+        finally:
+            # A proof may have started processes of its own (ranks): none outlives it.
+            try:
+                os.killpg(child.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            child.wait()
+        sink.seek(0)
+        write_file(output, sink.read())
+    return code
