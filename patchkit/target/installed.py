@@ -1,0 +1,267 @@
+"""Installed packages patched in place and taken back: all or nothing, over several packages.
+
+    apply_pins    a pin's locked series, one packet a package
+    apply_loose   patch files, for whatever packages they name
+    revert        what either did, byte for byte
+
+Each is: lock the site folder, undo what an interrupted command left, plan in memory, write one
+transaction, read it back. State stands in the dist-info (`installed_state`), and RECORD lists it,
+so that uninstalling a patched package leaves nothing.
+
+Standard library only: the bundle packs this module.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from patchkit.engine.chain import Step
+from patchkit.engine.rule import Rule
+from patchkit.errors import Finding, Refused, Where
+from patchkit.files.lock import folder_locked
+from patchkit.files.root import Root
+from patchkit.files.transaction import Recovered
+from patchkit.target.dist_info import (
+    JOURNAL,
+    STATE,
+    Dist,
+    distributions,
+    find_dist,
+    pending_journal,
+)
+from patchkit.target.installed_base import base_files, edited_since, record_disagrees
+from patchkit.target.installed_packet import Packet
+from patchkit.target.installed_pin import plan_pin
+from patchkit.target.installed_plan import APPLIED, REFUSED, Plan, Words, patchable
+from patchkit.target.installed_tree import InstalledTree
+from patchkit.target.installed_write import Part, commit, needs_writing, roll_back, seal
+from patchkit.target.record_csv import NAME, restored
+
+WAIT = 60.0
+"""Seconds to wait for another patchkit that writes to the same site folder."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What was done, or would be.
+
+    plans: one a package. changed: site paths that were (or would be) written or removed, RECORD
+    and state among them. bytecode: compiled files that went with them. recovered: an earlier
+    interrupted command that was undone first. written: whether anything was written.
+    """
+
+    plans: tuple[Plan, ...]
+    findings: tuple[Finding, ...] = ()
+    changed: tuple[str, ...] = ()
+    bytecode: tuple[str, ...] = ()
+    recovered: Recovered | None = None
+    written: bool = False
+    site: str = field(default="", compare=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether only notes were found."""
+        return all(f.note for f in self.findings)
+
+
+def apply_pins(
+    sites: Sequence[str],
+    packets: Sequence[Packet],
+    words: Words = Words(),  # noqa: B008  (frozen)
+    *,
+    dry: bool = False,
+    wait: float = WAIT,
+) -> Done:
+    """Apply locked series to the packages that they are for, all in one transaction.
+
+    sites: folders of packages in sys.path's order, links resolved. dry: only say what would
+    happen. Raises Refused where a package is not there or cannot be patched in place,
+    EnvironmentFault(disk); nothing is written then.
+    """
+    dists = [find_dist(sites, packet.dist, packet.package) for packet in packets]
+    site = one_site(dists)
+
+    def plans() -> list[Plan]:
+        # Found again: before the lock was held another command may have changed them.
+        found = [find_dist(sites, packet.dist, packet.package) for packet in packets]
+        return [plan_pin(d, p, words) for d, p in zip(found, packets)]  # noqa: B905  (3.10)
+
+    return _run(site, plans, "apply", words, dry, wait)
+
+
+def apply_loose(
+    sites: Sequence[str],
+    steps: Sequence[Step],
+    rule: Rule,
+    words: Words = Words(),  # noqa: B008  (frozen)
+    *,
+    exclude: Sequence[str] = (),
+    dry: bool = False,
+    wait: float = WAIT,
+) -> Done:
+    """Apply loose patches to whatever packages of `sites` they name. As `apply_pins`."""
+    # A bundle applies no loose patches, and does not pack these.
+    from patchkit.target.installed_loose import plan_loose
+    from patchkit.target.installed_owner import find_owners
+
+    found = find_owners(sites, steps, rule)
+    site = one_site([tree.dist for tree in found.trees])
+    return _run(
+        site, lambda: plan_loose(sites, steps, rule, words, exclude), "apply", words, dry, wait
+    )
+
+
+def revert(
+    sites: Sequence[str],
+    names: Sequence[str] = (),
+    words: Words = Words(),  # noqa: B008  (frozen)
+    *,
+    dry: bool = False,
+    wait: float = WAIT,
+) -> Done:
+    """Take back what was applied in place, byte for byte, RECORD and modes too.
+
+    names: distributions; without any, every one that is patched. Raises Refused: no-op where
+    nothing is patched, unsupported where a wheel was built with its patches.
+    """
+
+    def dists() -> list[Dist]:
+        if names:
+            return [find_dist(sites, name) for name in names]
+        return patched(sites)
+
+    chosen = dists()
+    if not chosen:
+        for site in sites:
+            # An interrupted apply may have left a journal and no state yet.
+            if pending_journal(site) is not None:
+                return _run(site, list, "revert", words, dry, wait)
+        raise Refused(_nothing(sites, words))
+    site = one_site(chosen)
+    return _run(site, lambda: [plan_revert(d, words) for d in dists()], "revert", words, dry, wait)
+
+
+def plan_revert(dist: Dist, words: Words) -> Plan:
+    """Work out what taking the patches out of `dist` writes."""
+    state = patchable(dist, words)
+    if state is None:
+        raise Refused(_nothing([dist.site], words, dist))
+    root = Root(dist.site)
+    edited = edited_since(dist, state, root)
+    if edited:
+        return Plan(dist, REFUSED, findings=tuple(edited), state=state)
+    modes = {p: b.mode for p in state.chain.paths if (b := state.chain.after(p)) is not None}
+    base = base_files(InstalledTree(root, dist, state.root, modes), state)
+    files = {state.site_path(path): file for path, file in base.items()}
+    rows = restored(dist.record, state.record).by_path
+    wrong = [
+        finding
+        for path, file in files.items()
+        if file is not None
+        and (finding := record_disagrees(rows.get(path), path, file)) is not None
+    ]
+    if wrong:
+        return Plan(dist, REFUSED, findings=tuple(wrong), state=state)
+    part = Part(dist, state, None, files, files)
+    return Plan(dist, APPLIED, part, changed=tuple(sorted(files)), state=state)
+
+
+def patched(sites: Sequence[str]) -> list[Dist]:
+    """Every distribution of `sites` that holds our state."""
+    return [
+        dist for site in sites for dist in distributions(site) if os.path.lexists(dist.at(STATE))
+    ]
+
+
+def one_site(dists: Sequence[Dist]) -> str:
+    """The one folder that all stand in. Raises Refused(unsupported) where there are several."""
+    sites = sorted({dist.site for dist in dists})
+    if len(sites) == 1:
+        return sites[0]
+    raise Refused(
+        Finding(
+            "unsupported",
+            "the packages stand in different site folders: one transaction cannot hold them all",
+            expected="one site folder",
+            found="; ".join(f"{dist.name} in {dist.site}" for dist in dists),
+            next="a command for each folder: --site DIR",
+        )
+    )
+
+
+def journal_finding(site: str, words: Words) -> Finding | None:
+    """What to say where an interrupted command has left its journal, and nothing may be written."""
+    dist = pending_journal(site)
+    if dist is None:
+        return None
+    return Finding(
+        "journal",
+        f"a command that changed {dist.name} was interrupted: some files may be new, some old",
+        Where(file=dist.at(JOURNAL)),
+        expected="no journal",
+        found=dist.at(JOURNAL),
+        next=f"{words.apply} or {words.revert}: either undoes it first",
+    )
+
+
+# -- one run ---------------------------------------------------------------------------------
+def _run(
+    site: str, plans: Callable[[], list[Plan]], what: str, words: Words, dry: bool, wait: float
+) -> Done:
+    with _held(site, dry, wait):
+        recovered = None
+        if dry:
+            stopped = journal_finding(site, words)
+            if stopped is not None:
+                return Done((), (stopped,), site=site)
+        else:
+            recovered = roll_back(site)
+        made = plans()
+        findings = tuple(f for plan in made for f in plan.findings)
+        parts = [plan.part for plan in made if plan.part is not None]
+        if any(not f.note for f in findings) or not parts:
+            return Done(tuple(made), findings, recovered=recovered, site=site)
+        sealed = [seal(part) for part in parts]
+        findings += tuple(_record_note(each.dist) for each in sealed if each.record_edited)
+        changed = tuple(needs_writing(sealed))
+        if dry or not changed:
+            return Done(tuple(made), findings, changed, (), recovered, False, site)
+        gone = commit(sealed, what)
+        return Done(tuple(made), findings, changed, tuple(gone), recovered, True, site)
+
+
+@contextmanager
+def _held(site: str, dry: bool, wait: float) -> Iterator[None]:
+    """The site folder's lock; nothing at all when only looking."""
+    if dry:
+        yield
+        return
+    with folder_locked(site, wait=wait):
+        yield
+
+
+def _nothing(sites: Sequence[str], words: Words, dist: Dist | None = None) -> Finding:
+    what = f"{dist.name} {dist.version}" if dist is not None else "no package there"
+    return Finding(
+        "no-op",
+        "there is nothing to take back: "
+        + (f"{what} is not patched" if dist is not None else f"{what} is patched"),
+        expected=f"a {STATE} in a dist-info folder",
+        found="none in " + (", ".join(sites) or "no folder at all"),
+        next=words.apply,
+    )
+
+
+def _record_note(dist: Dist) -> Finding:
+    return Finding(
+        "foreign-edit",
+        f"RECORD of {dist.name} was changed by another program since it was patched; only the "
+        "rows of patched files are put back",
+        Where(file=os.path.join(dist.site, dist.path(NAME))),
+        expected="RECORD as patchkit left it",
+        found="other rows",
+        note=True,
+    )

@@ -1,0 +1,133 @@
+"""What a plan for one installed package is, and the words in which it tells the next command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from patchkit.engine.apply import Outcome
+from patchkit.engine.model import SYMLINK, File, Overlay, Tree
+from patchkit.engine.quote import show_path
+from patchkit.errors import Finding, Refused, Where
+from patchkit.files.root import Root
+from patchkit.target.dist_info import Dist
+from patchkit.target.installed_base import base_files, read_state, record_disagrees
+from patchkit.target.installed_replay import gives_back
+from patchkit.target.installed_state import BUILD, Recorded, State
+from patchkit.target.installed_tree import InstalledTree
+from patchkit.target.installed_write import Part
+
+APPLIED = "applied"
+ALREADY = "already-applied"
+REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Words:
+    """The commands that messages name: the `patchkit` ones, or those of a bundle."""
+
+    apply: str = "patchkit apply … --installed"
+    check: str = "patchkit check --installed"
+    revert: str = "patchkit revert --installed"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done to one package, or why nothing can be.
+
+    kind: APPLIED, ALREADY or REFUSED. part: what to write, None unless APPLIED. outcomes: one a
+    patch, in order. left_out: tree paths that an installed package lacks. changed: site paths
+    whose bytes the patches change, seen from what stands there now.
+    """
+
+    dist: Dist
+    kind: str
+    part: Part | None = None
+    outcomes: tuple[Outcome, ...] = ()
+    left_out: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    changed: tuple[str, ...] = ()
+    state: State | None = field(default=None, compare=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether only notes were found."""
+        return all(f.note for f in self.findings)
+
+
+def patchable(dist: Dist, words: Words) -> State | None:
+    """The state of a package that may be patched or reverted in place.
+
+    Raises Refused(unsupported) where a wheel was built with its patches: there is no base to go
+    back to.
+    """
+    state = read_state(dist)
+    if state is not None and state.made_by == BUILD:
+        raise Refused(
+            Finding(
+                "unsupported",
+                f"{dist.name} {dist.version} was built with its patches ({of(state)}): "
+                "its base files are not here",
+                Where(file=dist.at("patchkit.json")),
+                expected="a package that was patched in place, or the base wheel",
+                found="a wheel that patchkit built",
+                next=f"reinstall the base wheel: python -m pip install --force-reinstall --no-deps "
+                f"{dist.name}=={dist.version.partition('+')[0]}, then {words.apply}",
+            )
+        )
+    return state
+
+
+def of(state: State) -> str:
+    """Which patches a state holds, for people."""
+    if state.kind == "loose":
+        names = ", ".join(patch.name for patch in state.patches)
+        return f"loose patches: {names}"
+    stack = "the whole series" if state.stack is None else f"stack {state.stack}"
+    return f"{stack} of {state.lock.pin.name}, series {state.digest[:12]}"
+
+
+def read_base(
+    root: Root, tree: InstalledTree, state: State | None, paths: list[str]
+) -> tuple[dict[str, File | None], list[Finding]]:
+    """Tree path -> file before patching, for `paths` and all of the state, and foreign-edit
+    findings. Raises Refused(symlink-in-path, verify-failed)."""
+    base: dict[str, File | None] = base_files(tree, state) if state is not None else {}
+    findings = []
+    rows = tree.dist.record.by_path
+    for path in paths:
+        inner = tree.site_path(path)
+        if path in base or inner is None:
+            continue
+        file = root.get(inner)
+        if file is not None and file.mode == SYMLINK:
+            raise Refused(_link(tree.dist, inner))
+        if file is not None:
+            wrong = record_disagrees(rows.get(inner), inner, file)
+            findings += [wrong] if wrong is not None else []
+        base[path] = tree.get(path)
+    return base, findings
+
+
+def with_kept(
+    tree: Tree,
+    final: Mapping[str, File | None],
+    base: Mapping[str, File | None],
+    patches: tuple[Recorded, ...],
+) -> Mapping[str, File | None]:
+    """The base files to put into the state: none, where the patches give them back."""
+    if gives_back(Overlay(tree, final), patches, base):
+        return {}
+    return dict(base)
+
+
+def _link(dist: Dist, path: str) -> Finding:
+    return Finding(
+        "symlink-in-path",
+        f"{show_path(path)} is a symbolic link into another folder, which is never written through",
+        Where(file=path),
+        expected="a file",
+        found="a link (uv installs so with --link-mode=symlink)",
+        next=f"install {dist.name} again with copies: uv pip install --link-mode=copy "
+        f"--reinstall --no-deps {dist.name}=={dist.version}",
+    )
