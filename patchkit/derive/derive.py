@@ -13,6 +13,7 @@ from patchkit.engine.rule import EXACT
 from patchkit.errors import Finding
 from patchkit.series.folder import Series
 from patchkit.series.header import Header
+from patchkit.series.mailtext import git_date
 from patchkit.store.commits import Chain, Commit
 from patchkit.store.repo import Store
 
@@ -72,7 +73,7 @@ def commit_of(header: Header, name: str, changes: Mapping[str, File | None]) -> 
     body = header.long.strip("\n")
     message = "\n\n".join(part for part in (subject, body, f"{TRAILER}: {name}") if part)
     author = header.author or next(iter(header.authors), "")
-    date = header.date
+    date = git_date(header.date) or ""  # one that is no date: as if there were none; lint says it
     return Commit(changes, **({"author": author} if author else {}), date=date, message=message)
 
 

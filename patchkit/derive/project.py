@@ -9,6 +9,10 @@ from pathlib import Path
 
 from patchkit.errors import Finding, Refused, UsageFault, Where
 from patchkit.files.atomic import read_file
+from patchkit.files.growing import remove_empty_folder
+from patchkit.files.lock import folder_locked
+from patchkit.files.root import OWN, Root
+from patchkit.files.transaction import Recovered, pending, recover
 from patchkit.series.folder import Series, read_series
 from patchkit.series.lockfile import FILE as LOCK
 from patchkit.series.lockfile import Lock
@@ -16,13 +20,19 @@ from patchkit.series.lockjson import loads
 from patchkit.series.pins import FILE as PINS
 from patchkit.series.pins import Pin, Pins, Stack, load_pins
 
+JOURNAL = os.path.join(OWN, "journal")
+"""Where a verb that changes the project keeps the old bytes while it does."""
+
 
 @dataclass(frozen=True)
 class Project:
-    """The folder of a pins.toml, and its contents."""
+    """The folder of a pins.toml, and its contents. recovered: what a killed verb had begun to
+    change, all of it put back.
+    """
 
     folder: Path
     pins: Pins
+    recovered: Recovered | None = None
 
     def series_folder(self, pin: str) -> Path:
         """Where the series of `pin` stands, whether or not it does."""
@@ -98,11 +108,16 @@ class Project:
 
 
 def find(start: str | os.PathLike[str]) -> Project:
-    """The project at or above `start`. Raises Refused(not-a-project, bad-pins)."""
+    """The project at or above `start`; what a killed verb left half done is taken back first.
+
+    Raises Refused(not-a-project, bad-pins, journal).
+    """
     at = Path(os.path.abspath(start))
     for folder in (at, *at.parents):
         if (folder / PINS).is_file():
-            return Project(folder, load_pins(read_file(folder / PINS, 4 << 20), str(folder / PINS)))
+            recovered = _recovered(folder) if pending(folder / JOURNAL) else None
+            pins = load_pins(read_file(folder / PINS, 4 << 20), str(folder / PINS))
+            return Project(folder, pins, recovered)
     raise Refused(
         Finding(
             "not-a-project",
@@ -112,3 +127,11 @@ def find(start: str | os.PathLike[str]) -> Project:
             next="patchkit init, or patchkit -C DIR with the folder of a project",
         )
     )
+
+
+def _recovered(folder: Path) -> Recovered | None:
+    """Roll back what was begun in `folder`; a verb that is still at it is waited for."""
+    with folder_locked(folder):
+        found = recover(Root(folder), folder / JOURNAL)
+        remove_empty_folder(os.path.join(folder, OWN))
+    return found

@@ -108,3 +108,9 @@ def remove_folder(path: str) -> None:
         return
     except OSError as error:
         raise disk_fault(error, path, "remove") from error
+
+
+def remove_empty_folder(path: str) -> None:
+    """Remove a folder that holds nothing; leave it where it does, or cannot be removed."""
+    with contextlib.suppress(OSError):
+        os.rmdir(path)

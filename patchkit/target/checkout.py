@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from patchkit.engine.model import path_text
 from patchkit.files.atomic import make_folder, write_file
@@ -116,3 +116,32 @@ def _in_tree(at: str, args: Sequence[str], *, may_fail: bool = False) -> None:
     )
     if done.returncode != 0 and not may_fail:
         raise git.fault(args, done.returncode, done.stderr)
+
+
+def unmerged_paths(store: Store, at: str) -> list[str]:
+    """Paths that a merge, rebase or stash in the work tree left as conflicts."""
+    out = _looked_at(store, at, ["ls-files", "--unmerged", "-z"])
+    return sorted({path_text(row.partition(b"\t")[2]) for row in out.split(b"\0") if row})
+
+
+def untracked_paths(store: Store, at: str) -> list[str]:
+    """Files that are neither tracked nor ignored (by .gitignore files, or as generated)."""
+    exclude = os.path.join(at, ".git", "info", "exclude")
+    args = ["ls-files", "--others", "--exclude-per-directory=.gitignore", "-z"]
+    if os.path.isfile(exclude):
+        args.insert(2, f"--exclude-from={exclude}")
+    out = _looked_at(store, at, args)
+    return sorted(path_text(path) for path in out.split(b"\0") if path)
+
+
+def head_commit(at: str) -> str:
+    """The commit that is checked out in the work tree. Raises EnvironmentFault(git)."""
+    where = os.path.join(at, ".git")
+    return git.run(["rev-parse", "--verify", "HEAD^{commit}"], git_dir=where).decode().strip()
+
+
+def put_refs(at: str, refs: Mapping[str, str]) -> None:
+    """Make refs (refs/tags/… or refs/heads/…) point at commits that the repository has."""
+    lines = "".join(f"update {name} {commit}\n" for name, commit in refs.items())
+    where = os.path.join(at, ".git")
+    git.run(["update-ref", "--stdin"], git_dir=where, input=lines.encode("utf-8"))

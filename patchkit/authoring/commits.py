@@ -1,0 +1,279 @@
+"""`refresh --from-commits`: the commits of a work tree taken back as patches.
+
+A commit is the patch that its Patch-Name trailer names; without one it is a new patch, named by
+its subject. `fixup!`, `squash!` and `amend!` commits are folded into the commit they are for.
+Patches that were not in the tree are carried over behind what they stood behind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from patchkit.authoring.builder import Builder, Row
+from patchkit.authoring.messages import Told, header_of, names_in
+from patchkit.authoring.names import free_name, from_subject, patch_name
+from patchkit.authoring.refresh import Refreshed, locate, moved
+from patchkit.authoring.sealing import seal
+from patchkit.authoring.standing import Standing, unsealed
+from patchkit.authoring.taking import SHOWN, Commits, Taken, take_files
+from patchkit.authoring.when import When
+from patchkit.authoring.workplace import Point, require_finished
+from patchkit.derive.carry import Clash, carry, renames_of, same
+from patchkit.derive.derive import trees_of
+from patchkit.engine.model import Overlay
+from patchkit.engine.quote import show_path
+from patchkit.engine.strip import Root
+from patchkit.errors import Finding, Refused, UsageFault, Where
+from patchkit.series.header import Header
+from patchkit.store.tree import StoreTree
+
+_FOLD = re.compile(r"(fixup|squash|amend)! (.*)", re.DOTALL)
+ADVICE = "git rebase -i --autosquash base in the work tree, then patchkit refresh --from-commits"
+
+
+@dataclass
+class Piece:
+    """One patch to be: its commit, and the commits folded into it."""
+
+    name: str
+    commit: Taken
+    folded: list[Taken] = field(default_factory=list)
+    others: tuple[str, ...] = ()
+
+
+def refresh_commits(standing: Standing, point: Point, at: str, moment: When) -> Refreshed:
+    """The series with the work tree's commits as its patches.
+
+    Raises Refused: uncommitted changes, a rebase in progress, commits that are not one line, a
+    name that two commits have, a later patch that breaks.
+    """
+    require_finished(at)
+    standing.whole()
+    builder = Builder(standing, ADVICE, moment.day)
+    builder.find(unsealed(standing))
+    with Commits(standing.store, at) as commits:
+        taken = commits.since(point.base)
+        _require_fit(standing, at, commits, taken)
+        fresh = point.patch if point.fresh and point.patch not in standing.names else ""
+        pieces = pieces_of(taken, standing.names, fresh)
+        known = {name: i for i, name in enumerate(standing.names)}
+        start = _count_at(standing, point, at, taken[-1].after)
+        order = merged_order(standing.names, [p.name for p in pieces], start)
+        by_name = {piece.name: piece for piece in pieces}
+        for name in order:
+            if name in by_name:
+                guard = point.guard if name == fresh else ""
+                _write(builder, commits, by_name[name], known.get(name), guard)
+            else:
+                builder.keep(known[name])
+    gone = {name: "dropped" for name in standing.names if name not in order}
+    for piece in pieces:
+        for other in piece.others:
+            if other in gone:
+                gone[other] = f"folded into {piece.name}"
+    last = order.index(pieces[-1].name) + 1 if pieces else 0
+    return Refreshed(seal(builder, gone=gone), pieces[-1].name if pieces else "", last)
+
+
+def pieces_of(taken: Sequence[Taken], names: Sequence[str], fresh: str = "") -> list[Piece]:
+    """The patches that the commits make, in order. names: the patches of the series. fresh: name
+    for the first commit that states none.
+
+    Raises Refused(duplicate-entry) where two commits that do not follow each other have one name,
+    missing-patch where a fixup is for no commit.
+    """
+    pieces: list[Piece] = []
+    for commit in taken:
+        fold = _FOLD.fullmatch(commit.subject)
+        if fold is not None:
+            _fold(pieces, commit, fold[2], fold[1])
+            continue
+        stated = names_in(commit.message)
+        if stated and pieces and pieces[-1].name == stated[0]:
+            pieces[-1].folded.append(commit)  # a commit that was split, under one name
+            continue
+        if stated and any(piece.name == stated[0] for piece in pieces):
+            raise Refused(_twice(stated[0], commit))
+        if stated:
+            name = _stated_name(stated[0], commit)
+        elif fresh:
+            name, fresh = fresh, ""
+        else:
+            name = free_name(from_subject(commit.subject), {*names, *(p.name for p in pieces)})
+        pieces.append(Piece(name, commit, [], tuple(stated[1:])))
+    return pieces
+
+
+def merged_order(old: Sequence[str], made: Sequence[str], count: int) -> list[str]:
+    """The new order: the made patches in theirs, and the old ones that were not in the tree.
+
+    count: how many of the old ones the tree began with; of these the missing ones were taken out.
+    Each other stands behind the nearest one before it that is there.
+    """
+    order = list(made)
+    for index, name in enumerate(old):
+        if index < count or name in order:
+            continue
+        before = next((n for n in reversed(old[:index]) if n in order), None)
+        order.insert(order.index(before) + 1 if before is not None else 0, name)
+    return order
+
+
+def _write(builder: Builder, commits: Commits, piece: Piece, like: int | None, guard: str) -> None:
+    """One patch: the changes of its commits, each carried onto the tree so far."""
+    standing = builder.standing
+    tree = Overlay(builder.tree)
+    clashes: list[tuple[Taken, Clash]] = []
+    for commit in (piece.commit, *piece.folded):
+        changes = commits.changes(commit.before, commit.after)
+        before: StoreTree = commits.tree(commit.before)
+        carried = carry(before, changes, tree)
+        clashes += [(commit, clash) for clash in carried.clashes]
+        tree.changes.update(carried.changes)
+    if clashes:
+        builder.find(_clash(piece, commit, clash) for commit, clash in clashes)
+        builder.rows.append(Row(piece.name, "refused"))
+        return
+    changes = {p: f for p, f in tree.changes.items() if not same(builder.tree.get(p), f)}
+    old = standing.series.headers[like] if like is not None else None
+    try:
+        told = _told(piece, old)
+    except Refused as refusal:
+        builder.find(f.in_patch(piece.name) for f in refusal.findings)
+        return
+    renames: Mapping[str, str] = {}
+    wanted = told.guard or guard or None
+    if like is not None:
+        entry = standing.series.entries[like]
+        patch = standing.series.patches[like]
+        renames = renames_of(patch, Root(entry.strip), reverse=entry.reverse)
+        wanted = wanted or entry.guard
+    said = (*told.said, *([f"{len(piece.folded)} folded in"] if piece.folded else []))
+    header = told.header
+    if old is None and not header.first("Last-Update"):
+        for name, value in (("Origin", "vendor"), ("Forwarded", "no")):
+            if not header.first(name):
+                header = header.with_field(name, value)
+        header = header.with_field("Last-Update", builder.day)
+    builder.write(piece.name, header, changes, guard=wanted, renames=renames, like=like, said=said)
+
+
+def _told(piece: Piece, old: Header | None) -> Told:
+    commit = piece.commit
+    for folded in piece.folded:
+        fold = _FOLD.fullmatch(folded.subject)
+        if fold is not None and fold[1] == "amend" and folded.body:
+            commit = replace(commit, message=folded.body)
+        elif fold is not None and fold[1] == "squash" and folded.body:
+            commit = replace(commit, message=f"{commit.message.rstrip()}\n\n{folded.body}")
+    return header_of(commit, old, piece.name)
+
+
+def _fold(pieces: list[Piece], commit: Taken, subject: str, kind: str) -> None:
+    wanted = subject
+    while True:
+        inner = _FOLD.fullmatch(wanted)
+        if inner is None:
+            break
+        wanted = inner[2]
+    for piece in reversed(pieces):
+        if piece.commit.subject == wanted or piece.commit.subject.startswith(wanted):
+            piece.folded.append(commit)
+            return
+    raise Refused(
+        Finding(
+            "missing-patch",
+            f"the commit {commit.commit[:12]} is a {kind} for a commit that is not there",
+            expected=f"an earlier commit with the subject {wanted!r}",
+            found=", ".join(repr(p.commit.subject) for p in pieces[-SHOWN:]) or "no commit",
+            next="give it a subject of its own, or fold it with git rebase -i --autosquash base",
+        )
+    )
+
+
+def _stated_name(name: str, commit: Taken) -> str:
+    try:
+        return patch_name(name)
+    except UsageFault as fault:
+        raise Refused(
+            Finding(
+                "bad-header",
+                f"commit {commit.commit[:12]}: {fault.findings[0].message}",
+                found=f"Patch-Name: {name}",
+                next="git commit --amend, and mend the line",
+            )
+        ) from None
+
+
+def _twice(name: str, commit: Taken) -> Finding:
+    return Finding(
+        "duplicate-entry",
+        f"two commits that do not follow each other are the patch {name}",
+        Where(patch=name),
+        expected="each Patch-Name once, or in commits one after the other",
+        found=f"again in commit {commit.commit[:12]} ({commit.subject})",
+        next="git rebase -i base: bring them together, or take the line Patch-Name: out of one",
+    )
+
+
+def _clash(piece: Piece, commit: Taken, clash: Clash) -> Finding:
+    return Finding(
+        "conflict",
+        f"commit {commit.commit[:12]} ({commit.subject}) cannot be folded into "
+        f"{show_path(piece.name)}: {show_path(clash.path)} {clash.reason}",
+        Where(patch=piece.name, file=clash.path),
+        details=clash.shown,
+        next=ADVICE,
+    )
+
+
+def _require_fit(standing: Standing, at: str, commits: Commits, taken: Sequence[Taken]) -> None:
+    """There are commits, they stand on the base of today's pin, and nothing is uncommitted."""
+    if not taken:
+        raise Refused(
+            Finding(
+                "no-op",
+                "the work tree has no commit on the bare upstream",
+                Where(file=at),
+                expected="at least one commit",
+                next="commit your changes there, or patchkit refresh without --from-commits",
+            )
+        )
+    if taken[0].before != standing.base.tree_id:
+        raise Refused(
+            Finding(
+                "not-built-from-this",
+                "the work tree stands on another base than the pin has now",
+                Where(file=at),
+                expected=f"tree {standing.base.tree_id}",
+                found=f"tree {taken[0].before}",
+                next="patchkit edit PATCH --to another folder",
+            )
+        )
+    changed = sorted(take_files(standing.store, at, commits.tree(taken[-1].after)).changes)
+    if changed:
+        shown = ", ".join(map(show_path, changed[:SHOWN]))
+        raise Refused(
+            Finding(
+                "foreign-edit",
+                f"{len(changed)} file(s) of the work tree are not committed: {shown}",
+                Where(file=changed[0]),
+                expected="every change in a commit",
+                next=f"git -C {at} commit (--amend, or --fixup COMMIT), then the same again",
+            )
+        )
+
+
+def _count_at(standing: Standing, point: Point, at: str, head: str) -> int:
+    """How many patches of the series the work tree began with; the series must still give the
+    trees that it began with. Raises Refused(not-built-from-this).
+    """
+    index, place = locate(standing, point, at)
+    if index is None:
+        return place
+    now = trees_of(standing.store, standing.derived, standing.base.tree_id)[place + 1]
+    if not point.fresh and now not in (point.after, head):
+        raise Refused(moved(standing, point, at, f"the patch in the series gives tree {now}"))
+    return place + 1

@@ -1,0 +1,44 @@
+"""The files of a patch's proof, which go where the patch goes: its test module and its mutants."""
+
+from __future__ import annotations
+
+import os
+
+from patchkit.engine.model import File
+from patchkit.files.root import Root
+from patchkit.series.folder import PROOFS
+
+
+def module_of(patch: str) -> str:
+    """Path of a patch's proof below the series folder: proofs/test_<stem, - and . as _>.py."""
+    return f"{PROOFS}/test_{_stem(patch).replace('-', '_').replace('.', '_')}.py"
+
+
+def mutants_of(patch: str) -> str:
+    """Folder of a patch's mutants below the series folder."""
+    return f"{PROOFS}/{_stem(patch)}.mutants"
+
+
+def proof_files(folder: str | os.PathLike[str], patch: str) -> dict[str, File]:
+    """Every file of the proof of `patch`, by path below the series folder."""
+    root = Root(folder)
+    paths = [module_of(patch)]
+    if root.is_folder(PROOFS) and root.is_folder(mutants_of(patch)):
+        paths += root.walk(mutants_of(patch))
+    found = {path: root.get(path) for path in paths}
+    return {path: file for path, file in found.items() if file is not None}
+
+
+def renamed(files: dict[str, File], patch: str, to: str) -> dict[str, File | None]:
+    """What becomes of the files of a proof when its patch is renamed."""
+    out: dict[str, File | None] = dict.fromkeys(files)
+    for path, file in files.items():
+        if path == module_of(patch):
+            out[module_of(to)] = file
+        else:
+            out[mutants_of(to) + path.removeprefix(mutants_of(patch))] = file
+    return out
+
+
+def _stem(patch: str) -> str:
+    return os.path.splitext(os.path.basename(patch))[0]

@@ -1,0 +1,231 @@
+"""A pin's series as it stands: read, applied in memory, and compared with its lock."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from patchkit.derive.base import Base, Bases
+from patchkit.derive.derive import Derived, derive
+from patchkit.derive.project import Project
+from patchkit.derive.relock import blob_of, locked_pin
+from patchkit.derive.selection import Selection
+from patchkit.engine.model import File, Tree
+from patchkit.errors import Finding, Refused, UsageFault, Where
+from patchkit.series.folder import Series
+from patchkit.series.lockfile import FILE as LOCK
+from patchkit.series.lockfile import Lock, LockedPin
+from patchkit.series.pins import FILE as PINS
+from patchkit.series.pins import Pin
+from patchkit.series.quilt import SeriesFile, entries_digest
+from patchkit.store.repo import Store
+from patchkit.store.tree import StoreTree
+
+
+class Versions:
+    """Every version of every path that a series touches."""
+
+    def __init__(self, base: Tree, steps: Sequence[Mapping[str, File | None]]) -> None:
+        self._base = base
+        self._steps: dict[str, list[tuple[int, File | None]]] = {}
+        for number, changes in enumerate(steps, 1):
+            for path, file in changes.items():
+                self._steps.setdefault(path, []).append((number, file))
+
+    def get(self, path: str, count: int) -> File | None:
+        """The file at `path` after the first `count` patches."""
+        steps = self._steps.get(path, [])
+        at = bisect_left(steps, count + 1, key=lambda step: step[0])
+        return steps[at - 1][1] if at else self._base.get(path)
+
+    def after(self, count: int) -> At:
+        """The tree after the first `count` patches."""
+        return At(self, count)
+
+
+@dataclass(frozen=True)
+class At:
+    """The tree after some patches, as far as `derive.carry` asks it."""
+
+    versions: Versions
+    count: int
+
+    def get(self, path: str) -> File | None:
+        """The file at `path`."""
+        return self.versions.get(path, self.count)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A series with what it gives. derived: may have failed patches; see `whole`.
+
+    lock: None where there is none. tree: the base.
+    """
+
+    project: Project
+    pin: Pin
+    store: Store
+    base: Base
+    tree: StoreTree
+    series: Series
+    derived: Derived
+    lock: Lock | None
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The patches in order."""
+        return [entry.patch for entry in self.series.entries]
+
+    @cached_property
+    def versions(self) -> Versions:
+        """Every version of the touched paths; a patch that failed changes nothing."""
+        return Versions(self.tree, self.derived.changes())
+
+    def changes(self, index: int) -> Mapping[str, File | None]:
+        """What the patch at `index` (0-based) changes."""
+        return self.derived.outcomes[index].changes
+
+    def index(self, name: str) -> int:
+        """Place of a patch, with or without .patch. Raises Refused(missing-patch)."""
+        return self.names.index(named(self.names, name))
+
+    def whole(self) -> Standing:
+        """The same; raises Refused with every reason why some patch does not hold."""
+        if not self.derived.ok:
+            raise Refused(*(f for f in self.derived.findings if not f.note))
+        return self
+
+
+def named(names: Sequence[str], name: str) -> str:
+    """The patch of that name, .patch or .diff left out or not. Raises Refused(missing-patch)."""
+    for wanted in (name, f"{name}.patch", f"{name}.diff"):
+        if wanted in names:
+            return wanted
+    import difflib
+
+    near = difflib.get_close_matches(name, names, 3)
+    raise Refused(
+        Finding(
+            "missing-patch",
+            f"no line of the series names {name}",
+            Where(patch=name),
+            expected="one of " + (", ".join(near or names[:20]) or "no patch: the series is empty"),
+            found=name,
+            next="patchkit list",
+        )
+    )
+
+
+def target_pin(project: Project, name: str | None) -> Pin:
+    """The pin that a verb means: named, the only one with a series, or the only one.
+
+    Raises Refused, UsageFault.
+    """
+    pins = project.pins.pins
+    if name is None and len(pins) == 1:
+        return next(iter(pins.values()))
+    if name is None and not pins:
+        raise UsageFault.because("pins.toml has no pin", next="patchkit init, in a new folder")
+    return project.one_pin(name)
+
+
+def open_standing(
+    project: Project, pin: Pin, bases: Bases, *, source: str | None = None
+) -> Standing:
+    """Read the series of `pin` (an empty one where there is none) and apply it in memory.
+
+    Raises Refused where a file of the series cannot be read, EnvironmentFault where the base
+    cannot be had.
+    """
+    if project.has_series(pin.name):
+        series = project.series(pin.name)
+    else:
+        series = Series(pin.name, SeriesFile(), (), (), ())
+    at = project.series_folder(pin.name) / LOCK
+    lock = project.lock(pin.name) if at.is_file() else None
+    base = bases.get(pin, source)
+    tree = base.tree(bases.store)
+    derived = derive(series, tree, Selection())
+    return Standing(project, pin, bases.store, base, tree, series, derived, lock)
+
+
+def unsealed(standing: Standing, meant: Collection[str] | None = ()) -> list[Finding]:
+    """What was edited by hand since the lock was made: a verb would lock it unseen.
+
+    meant: patches that the verb is about, None for all of them. An edit of a header only is a
+    note: it changes no tree.
+    """
+    lock = standing.lock
+    if lock is None:
+        return []
+    out = list(_pin_changed(lock.pin, locked_pin(standing.pin)))
+    if meant is None:
+        return out
+    relock = f"see what changed, and, if it is meant: patchkit lock --pin {standing.pin.name}"
+    if entries_digest(standing.series.entries) != lock.entries:
+        out.append(
+            Finding(
+                "series-edited",
+                "the series file was edited by hand since it was locked",
+                Where(file=os.path.join("series", standing.pin.name, "series")),
+                expected=", ".join(name for name, _ in lock.patches) or "no patch",
+                found=", ".join(entry.text() for entry in standing.series.entries) or "no patch",
+                next=relock,
+            )
+        )
+        return out
+    locked = dict(lock.patches)
+    for index, patch in enumerate(standing.series.patches):
+        if patch.name in meant or locked.get(patch.name) == patch.sha256:
+            continue
+        same = _effect_is_locked(standing, lock, index)
+        what = "its header was edited" if same else "it was edited"
+        finding = Finding(
+            "patch-edited",
+            f"{patch.name}: {what} by hand since it was locked",
+            Where(patch=patch.name),
+            expected=f"sha256 {locked.get(patch.name, 'none')}",
+            found=f"sha256 {patch.sha256}",
+            next="" if same else relock,
+            note=same,
+        )
+        out.append(finding)
+    return out
+
+
+def _effect_is_locked(standing: Standing, lock: Lock, index: int) -> bool:
+    name = standing.names[index]
+    found = {path: blob_of(file) for path, file in standing.changes(index).items()}
+    steps = {
+        path: step.blob
+        for path, steps in lock.series.paths.items()
+        for step in steps
+        if step.patch == name
+    }
+    return found == steps
+
+
+def _pin_changed(locked: LockedPin, found: LockedPin) -> list[Finding]:
+    completed = locked.commit_prefix and found.commit.startswith(locked.commit_prefix)
+    same_commit = completed or (locked.commit, locked.commit_prefix) == (
+        found.commit,
+        found.commit_prefix,
+    )
+    common = locked.files.keys() & found.files.keys()
+    same_files = all(locked.files[name] == found.files[name] for name in common)
+    if locked.name == found.name and same_commit and same_files:
+        return []
+    return [
+        Finding(
+            "pin-mismatch",
+            f"pin {found.name} is not the one that the series was locked on",
+            Where(file=PINS),
+            expected=f"commit {locked.commit or locked.commit_prefix or '(none)'}",
+            found=f"commit {found.commit or found.commit_prefix or '(none)'}"
+            + ("" if same_files else ", and another digest of a file"),
+            next=f"put pins.toml back, or, if it is meant: patchkit lock --pin {found.name}",
+        )
+    ]
