@@ -147,7 +147,7 @@ def test_an_empty_stack_over_a_patched_package_is_the_base_again(site: Site) -> 
 def test_another_release_is_a_pin_mismatch(site: Site) -> None:
     done = apply_pins(site.sites, [two_patches().packet(version="1.1")])
     assert [f.name for f in done.findings] == ["pin-mismatch"]
-    assert ("version 1.1", "version 1.0") == (done.findings[0].expected, done.findings[0].found)
+    assert (done.findings[0].expected, done.findings[0].found) == ("version 1.1", "version 1.0")
 
 
 def test_a_local_version_label_is_the_same_release(tmp_path: Path) -> None:
