@@ -163,6 +163,8 @@ def patched_up_to(tree: Tree, steps: Sequence[Entry]) -> int:
     for count in range(len(steps), 0, -1):
         if budget < 0:
             break
+        if all(section.kind == "delete" for section in steps[count - 1].patch.sections):
+            continue  # that a file is absent proves nothing: it may be a wrong path
         work = Work(tree)
         for step in reversed(steps[:count]):
             if not step.selected:

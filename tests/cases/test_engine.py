@@ -106,6 +106,20 @@ def test_case(case: Case) -> None:
     assert [text for text in shown if not text.isprintable()] == []
 
 
+def test_a_series_of_one_comes_to_the_same() -> None:
+    for case in CASES:
+        if case.is_series or case.generated:
+            continue
+        ran = run(case)
+        if not ran.outcomes:
+            continue
+        rule = Rule(pin_base=case.expect.get("base_is") == "pin")
+        step = Step(ran.outcomes[0].patch, None, allow=allowed(case))
+        chain = apply_chain(case.tree(), [step], rule)
+        assert [o.state for o in chain.outcomes] == [case.verdict], case.name
+        assert [f.name for f in chain.findings] == [f.name for f in ran.findings], case.name
+
+
 @pytest.mark.parametrize("case", [c for c in CASES if "offsets" in c.expect], ids=lambda c: c.name)
 def test_hunks_are_found_at_the_offsets_of_the_case(case: Case) -> None:
     found = {o.patch.name: [place.offset for place in o.places] for o in run(case).outcomes}

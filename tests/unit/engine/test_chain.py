@@ -169,6 +169,13 @@ def test_series_goes_on_where_the_tree_is_patched_up_to() -> None:
     assert after(base, chain) == {"f": "".join(THREE)}
 
 
+def test_absent_file_is_no_proof_that_the_patch_which_deletes_it_was_applied() -> None:
+    gone = "--- a/g\n+++ /dev/null\n@@ -1 +0,0 @@\n-g\n"
+    assert states(run(tree({}), [gone], LOOSE)) == ["refused"]
+    chain = run(tree({"f": "".join(ONE)}), [SERIES[0], gone], LOOSE)
+    assert states(chain) == ["already-applied", "refused"]
+
+
 def test_tree_that_is_patched_half_way_is_known_though_the_next_patch_fails() -> None:
     lines = [*TWO[:30], "other\n", "other\n", "other\n", *TWO[33:]]
     chain = run(tree({"f": "".join(lines)}), SERIES, LOOSE)
