@@ -53,7 +53,7 @@ def prepare(
     """
     series = project.series(pin.name)
     lock = project.lock(pin.name)
-    locked = _locked_chain(lock, selection, series)
+    locked = locked_chain(lock, selection)
     proofs = proof_digests(project.series_folder(pin.name))
     # An edited proof changes no tree: check says it, apply need not.
     wrong = [
@@ -70,12 +70,15 @@ def prepare(
         return Prepared(pin, series, base, derived, None, (*notes, *derived.findings))
     chain = commit_all(bases.store, derived, base.tree_id, f"{pin.upstream} {pin.name}")
     found = chain_from(derived, base.tree(bases.store), {base.source: chain.trees})
-    wrong = chains.compare(pin.name, selection.name, _upto(locked, len(derived.names)), found)
+    wrong = chains.compare(
+        pin.name, selection.name, first_patches(locked, len(derived.names)), found
+    )
     findings = (*notes, *derived.findings, *wrong)
     return Prepared(pin, series, base, derived, None if wrong else chain, findings)
 
 
-def _locked_chain(lock: Lock, selection: Selection, series: Series) -> LockedChain:
+def locked_chain(lock: Lock, selection: Selection) -> LockedChain:
+    """The chain of a selection (without its `upto`). Raises Refused(lock-stale)."""
     try:
         return lock.chain(selection.stack.name if selection.stack is not None else None)
     except KeyError:
@@ -90,7 +93,7 @@ def _locked_chain(lock: Lock, selection: Selection, series: Series) -> LockedCha
         ) from None
 
 
-def _upto(locked: LockedChain, count: int) -> LockedChain:
+def first_patches(locked: LockedChain, count: int) -> LockedChain:
     """The first `count` patches of a locked chain."""
     if count >= len(locked.patches):
         return locked
