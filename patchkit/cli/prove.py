@@ -52,7 +52,7 @@ def run(
     from patchkit.derive.project import find
     from patchkit.derive.selection import Selection
     from patchkit.prove import environment, prove
-    from patchkit.prove.proofs import find_proof
+    from patchkit.prove.proofs import proofs_of
     from patchkit.prove.trees import Trees
     from patchkit.upstreams import known
 
@@ -76,8 +76,8 @@ def run(
             raise typer.Exit(out.close())
         trees = trees_of(bases.store, derived, base.tree_id)
         wanted = _wanted(patches or [], derived.names)
-        folder = project.series_folder(chosen.name)
-        proofs = {n: p for n in wanted if (p := find_proof(folder, n)) is not None}
+        every = proofs_of(project, chosen.name, series)
+        proofs = {name: every[name] for name in wanted if name in every}
         made = environment.given(python) if python else environment.ready(bases.store.root, bar)
         prover = prove.Prover(
             Trees(bases.store, base, known(project.pins.upstream_of(chosen))),

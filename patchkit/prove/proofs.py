@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from patchkit.series.folder import PROOFS
+from patchkit.derive.project import Project
+from patchkit.series.folder import PROOFS, Series
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,35 @@ def find_proof(series_folder: Path, patch: str) -> Proof | None:
         return None
     mutants = tuple(sorted((folder / f"{stem(patch)}.mutants").glob("*.diff")))
     return Proof(patch, module, mutants, _digest(folder, module))
+
+
+def proofs_of(project: Project, pin: str, series: Series) -> dict[str, Proof]:
+    """The proof of every patch of `pin` that has one: its own, or that of the patch it was
+    rebased from (header `Rebased-From: PIN/PATCH`), however far back."""
+    found = {}
+    for entry, header in zip(series.entries, series.headers, strict=True):
+        proof = find_proof(project.series_folder(pin), entry.patch)
+        if proof is None:
+            proof = _inherited(project, header.first("Rebased-From"), {pin})
+        if proof is not None:
+            found[entry.patch] = replace(proof, patch=entry.patch)
+    return found
+
+
+def _inherited(project: Project, origin: str, seen: set[str]) -> Proof | None:
+    pin, _, patch = origin.partition("/")
+    if not patch or pin in seen or pin not in project.pins.pins:
+        return None
+    proof = find_proof(project.series_folder(pin), patch)
+    if proof is not None:
+        return proof
+    if not project.has_series(pin):
+        return None
+    series = project.series(pin, strict=False)
+    for entry, header in zip(series.entries, series.headers, strict=True):
+        if entry.patch == patch:
+            return _inherited(project, header.first("Rebased-From"), {*seen, pin})
+    return None
 
 
 def _digest(folder: Path, module: Path) -> str:

@@ -23,7 +23,9 @@ LAYERS = (
     ("source",),
     ("derive",),
     ("target",),
-    ("check", "build", "prove", "rebase", "authoring", "bring"),
+    ("check",),
+    ("build", "prove", "authoring"),
+    ("rebase", "bring"),
     ("cli",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -1,0 +1,154 @@
+"""`patchkit drift`: patch by release: what would become of each, and what its proof says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchkit.cli.options import Json, Offline, Pin
+from patchkit.errors import Finding, Where
+
+if TYPE_CHECKING:
+    from patchkit.cli.out import Out
+    from patchkit.rebase.plan import Cell, Row
+
+EXAMPLES = (
+    "Examples:  patchkit drift    patchkit drift --pin v0.30.0 --onto v0.33.0 --json    "
+    "patchkit drift --prove --markdown"
+)
+
+
+def run(
+    context: typer.Context,
+    pin: Pin = None,
+    onto: Annotated[
+        list[str] | None, typer.Option("--onto", metavar="PIN", help="A release; several times.")
+    ] = None,
+    every: bool = typer.Option(False, "--all", help="Earlier releases too."),
+    prove: bool = typer.Option(False, "--prove", help="Run the proofs that have no result yet."),
+    python: Annotated[
+        str | None, typer.Option("--python", metavar="EXE", help="Interpreter for --prove.")
+    ] = None,
+    markdown: bool = typer.Option(False, "--markdown", help="The table as Markdown."),
+    offline: Offline = False,
+    as_json: Json = False,
+) -> None:
+    """Merge the series onto other releases in memory. Nothing is written; exit 1 unless clean."""
+    from patchkit.cli.out import Out
+    from patchkit.cli.progress import progress
+    from patchkit.derive.base import open_bases
+    from patchkit.derive.derive import derive
+    from patchkit.derive.project import find
+    from patchkit.derive.selection import Selection
+    from patchkit.prove import environment
+    from patchkit.prove.proofs import proofs_of
+    from patchkit.rebase import plan as planning
+    from patchkit.rebase import proving
+    from patchkit.rebase.prover import prover_for
+    from patchkit.rebase.releases import wanted
+
+    out = Out("drift", as_json=as_json)
+    project = find(context.obj)
+    chosen = project.one_pin(pin)
+    series = project.series(chosen.name)
+    releases = wanted(project, chosen, onto or [], every)
+    with (
+        progress(quiet=as_json) as bar,
+        open_bases(project, offline=offline, progress=bar) as bases,
+    ):
+        old = bases.get(chosen)
+        derived = derive(series, old.tree(bases.store), Selection())
+        out.find(derived.findings)
+        if not derived.ok:
+            raise typer.Exit(out.close())
+        pairs = [(release.name, bases.get(release)) for release in releases]
+        rows = planning.plan(bases.store, derived, old, pairs)
+        proofs = proofs_of(project, chosen.name, derived.series)
+        if prove:
+            made = environment.given(python) if python else environment.ready(bases.store.root, bar)
+            rows = [prover_for(project, bases.store, made, row, proofs) for row in rows]
+        else:
+            digest = environment.given(python).digest if python else environment.digest_of_list()
+            rows = [proving.recorded(bases.store, row, proofs, digest) for row in rows]
+    out.find(f for row in rows for cell in row.cells for f in findings(chosen.name, cell))
+    _show(out, chosen.name, rows, markdown)
+    raise typer.Exit(out.close())
+
+
+def findings(pin: str, cell: Cell) -> list[Finding]:
+    """Why a cell is not clean; the key names pin, release, patch and state, and no day."""
+    if cell.text in ("clean", "dropped") and cell.proof not in ("obsolete", "proof-fails"):
+        return []
+    name = {
+        "conflict": "conflict",
+        "upstreamed": "upstreamed",
+        "moved": "moved",
+        "merged": "offset",
+    }.get(cell.text, "obsolete")
+    if cell.proof == "obsolete":
+        name = "obsolete"
+    details = [f"{f.message}" for f in cell.findings]
+    details += [f"{old} is now {new}" for old, new in cell.moved.items()]
+    details += [f"the release has it: {hunk}" for hunk in cell.taken]
+    details.append(f"key: {pin}/{cell.pin}/{cell.patch}/{name}")
+    hints = {
+        "upstreamed": f"patchkit rebase --pin {pin} --onto {cell.pin} drops it",
+        "obsolete": f"patchkit rebase --pin {pin} --onto {cell.pin} --drop {cell.patch}",
+    }
+    return [
+        Finding(
+            name,
+            f"{cell.patch} on {cell.pin}: {cell.words}"
+            + (f"; proof: {cell.proof}" if cell.proof else ""),
+            Where(patch=cell.patch),
+            expected=f"the patch as it is in {pin}, at other lines at most",
+            found=cell.words,
+            next=hints.get(name, f"patchkit rebase --pin {pin} --onto {cell.pin}"),
+            details=tuple(details),
+            note=cell.text == "merged" and cell.proof != "proof-fails",
+        )
+    ]
+
+
+def _show(out: Out, pin: str, rows: list[Row], markdown: bool) -> None:
+    out.put(
+        pin=pin,
+        releases=[
+            {
+                "pin": row.pin,
+                "base": row.base.tree_id,
+                "patches": [
+                    {
+                        "patch": c.patch,
+                        "text": c.text,
+                        "since": c.since,
+                        "proof": c.proof,
+                        "taken": list(c.taken),
+                        "moved": dict(c.moved),
+                        "conflicts": sorted({clash.path for clash in c.clashes}),
+                    }
+                    for c in row.cells
+                ],
+            }
+            for row in rows
+        ],
+    )
+    columns = ["patch", *(row.pin for row in rows)]
+    table = [
+        (cells[0].patch, *(_cell(cell) for cell in cells))
+        for cells in zip(*(row.cells for row in rows), strict=True)
+    ]
+    if markdown:
+        out.line("| " + " | ".join(columns) + " |")
+        out.line("|" + " --- |" * len(columns))
+        for cells in table:
+            out.line("| " + " | ".join(cells) + " |")
+        return
+    out.table(f"the series of {pin} on other releases (text; proof)", columns, table)
+
+
+def _cell(cell: Cell) -> str:
+    if cell.text == "dropped":
+        return cell.words
+    return f"{cell.words}; {cell.proof}" if cell.proof else cell.words

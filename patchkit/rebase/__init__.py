@@ -1,0 +1,1 @@
+"""A series carried to another release: planned in memory and shown before anything moves."""

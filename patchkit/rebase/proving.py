@@ -1,0 +1,89 @@
+"""Proofs on another release: text alone lies, a proof on the bare tree does not.
+
+A patch whose witnesses all pass on the bare release is obsolete there, however well it applies;
+one whose proof fails on the patched tree is broken there, however cleanly it merged. A proof that
+cannot be judged (broken) gives neither verdict.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from patchkit.engine.model import File
+from patchkit.prove.judge import BROKEN, GREEN, Seen, green
+from patchkit.prove.proofs import Proof
+from patchkit.prove.prove import RULES, Prover
+from patchkit.rebase.plan import CONFLICT, DROPPED, OBSOLETE, PROOF_FAILS, UPSTREAMED, Cell, Row
+from patchkit.store.repo import Store
+from patchkit.store.results import key_of
+
+NOT_HERE = "not proven here"
+PROVEN = "proven"
+CANNOT = "proof-broken"
+
+
+def recorded(store: Store, row: Row, proofs: Mapping[str, Proof], environment: str) -> Row:
+    """The row with what earlier runs of its proofs said of these very trees."""
+
+    def seen(proof: Proof, tree: str) -> Seen | None:
+        key = key_of(RULES, "cpu", proof.sha256, tree, environment)
+        known = store.results.read(key).get(key)
+        if known is None:
+            return None
+        body = json.loads(known.text)
+        return Seen(body["tests"], body["trouble"], body["seconds"])
+
+    patched = patched_tree(store, row)
+    cells = []
+    for cell in row.cells:
+        proof = proofs.get(cell.patch)
+        words = NOT_HERE
+        if proof is not None:
+            words = said(cell, seen(proof, row.base.tree_id), seen(proof, patched))
+        cells.append(replace(cell, proof=words))
+    return replace(row, cells=tuple(cells))
+
+
+def proven(prover: Prover, row: Row, proofs: Mapping[str, Proof]) -> Row:
+    """The row with its proofs run: on the bare release, and on the result."""
+    store = prover.trees.store
+    patched = patched_tree(store, row)
+    for tree in (row.base.tree_id, patched):
+        prover.trees.folder(tree)
+    cells = []
+    for cell in row.cells:
+        proof = proofs.get(cell.patch)
+        words = NOT_HERE
+        if proof is not None and cell.text != DROPPED:
+            bare = prover.seen(proof, row.base.tree_id)
+            after = prover.seen(proof, patched) if cell.carried else None
+            words = said(cell, bare, after)
+        cells.append(replace(cell, proof=words))
+    return replace(row, cells=tuple(cells))
+
+
+def said(cell: Cell, bare: Seen | None, after: Seen | None) -> str:
+    """One word on a cell: obsolete, proven, proof-fails, proof-broken or not proven here."""
+    if cell.text == DROPPED or (bare is None and after is None):
+        return NOT_HERE
+    if bare is not None:
+        verdict = green(bare).state
+        if verdict == GREEN:
+            return OBSOLETE
+        if verdict == BROKEN and cell.text in (CONFLICT, UPSTREAMED):
+            return CANNOT
+    if after is None or not cell.carried:
+        return NOT_HERE
+    verdict = green(after).state
+    return PROVEN if verdict == GREEN else CANNOT if verdict == BROKEN else PROOF_FAILS
+
+
+def patched_tree(store: Store, row: Row) -> str:
+    """The release's tree with every carried patch on it."""
+    changes: dict[str, File | None] = {}
+    for cell in row.cells:
+        if cell.carried:
+            changes.update(cell.changes)
+    return store.write_tree(row.base.tree_id, changes)
