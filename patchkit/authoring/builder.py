@@ -228,6 +228,11 @@ class Builder:
         }
         return not known or found == known
 
+    def says_the_same(self, like: int, header: Header, changes: Mapping[str, File | None]) -> bool:
+        """Whether the old patch at `like` has this header and this effect."""
+        known = self.standing.series.headers[like]
+        return same_header(header, known) and self._same_effect(like, changes)
+
     def _same_effect(self, like: int, changes: Mapping[str, File | None]) -> bool:
         """Whether the old patch at `like` makes the same of the same."""
         old = self.standing.changes(like)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 
+from patchkit.derive.proofs import proof_module
 from patchkit.engine.model import File
 from patchkit.files.root import Root
 from patchkit.series.folder import PROOFS
 
 
 def module_of(patch: str) -> str:
-    """Path of a patch's proof below the series folder: proofs/test_<stem, - and . as _>.py."""
-    return f"{PROOFS}/test_{_stem(patch).replace('-', '_').replace('.', '_')}.py"
+    """Path of a patch's proof below the series folder."""
+    return f"{PROOFS}/{proof_module(patch)}"
 
 
 def mutants_of(patch: str) -> str:
     """Folder of a patch's mutants below the series folder."""
-    return f"{PROOFS}/{_stem(patch)}.mutants"
+    stem = os.path.basename(patch).removesuffix(".patch").removesuffix(".diff")
+    return f"{PROOFS}/{stem}.mutants"
 
 
 def proof_files(folder: str | os.PathLike[str], patch: str) -> dict[str, File]:
@@ -38,7 +40,3 @@ def renamed(files: dict[str, File], patch: str, to: str) -> dict[str, File | Non
         else:
             out[mutants_of(to) + path.removeprefix(mutants_of(patch))] = file
     return out
-
-
-def _stem(patch: str) -> str:
-    return os.path.splitext(os.path.basename(patch))[0]

@@ -14,11 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from patchkit.authoring.builder import Builder, Row
+from patchkit.authoring.standing import Standing
 from patchkit.derive.base import Base
 from patchkit.derive.builds import native_without_guard
 from patchkit.derive.carry import same
 from patchkit.derive.derive import derive
 from patchkit.derive.project import JOURNAL, Project
+from patchkit.derive.proofs import locked_proofs
 from patchkit.derive.relock import make_lock
 from patchkit.derive.selection import Selection
 from patchkit.engine.model import REGULAR, File
@@ -27,7 +29,7 @@ from patchkit.files.growing import remove_empty_folder
 from patchkit.files.lock import folder_locked
 from patchkit.files.root import OWN, Root
 from patchkit.files.transaction import Recovered, change, recover
-from patchkit.series.folder import Series, proof_digests
+from patchkit.series.folder import Series
 from patchkit.series.lockfile import FILE as LOCK
 from patchkit.series.lockfile import Lock
 from patchkit.series.lockjson import dumps
@@ -78,13 +80,14 @@ def seal(
     gone: Mapping[str, str] | None = None,
     proofs: Files | None = None,
     file: SeriesFile | None = None,
+    adopted: Sequence[str] = (),
 ) -> Ready:
     """The new series with its lock.
 
     gone: patches that are left out on purpose, with the state that the table gives them. proofs:
     files below the series folder that come or go with a patch. file: a series file to begin with
-    (its comments), else the old one. Raises Refused with every finding of the builder, or of
-    applying the result.
+    (its comments), else the old one. adopted: new patches whose file in the folder may be
+    replaced. Raises Refused with every finding of the builder, or of applying the result.
     """
     standing = builder.standing
     if not builder.ok:
@@ -98,6 +101,7 @@ def seal(
         tuple(built.patch for built in builder.built),
         tuple(built.header for built in builder.built),
     )
+    _require_free(standing, series, adopted)
     _prove(builder, series)
     rows = (*builder.rows, *(Row(name, state) for name, state in (gone or {}).items()))
     return sealed(
@@ -137,7 +141,7 @@ def sealed(
     if native:
         raise Refused(*native)
     folder = os.path.relpath(project.series_folder(pin.name), project.folder)
-    found = _proofs(project, pin, proofs or {})
+    found = _proofs(project, pin, series, proofs or {})
     made = make_lock(project, pin, series, store, {base.source: base}, found)
     if made.lock is None:
         raise Refused(*(f for f in made.findings if not f.note))
@@ -155,12 +159,11 @@ def sealed(
     return Ready(pin.name, series, made.lock, tuple(rows), findings, differing)
 
 
-def commit(project: Project, ready: Ready, what: str, more: Files | None = None) -> list[str]:
-    """Write it, all or nothing; the project must be held (`writing`). Gives the paths written.
+def write_files(project: Project, files: Files, what: str) -> list[str]:
+    """Write files of the project, all or nothing; it must be held (`writing`). Gives the paths.
 
-    more: further files of the project that change with it.
+    what: words for the message after a crash.
     """
-    files = {**ready.files, **(more or {})}
     if not files:
         return []
     try:
@@ -192,6 +195,29 @@ def arranged(file: SeriesFile, entries: Sequence[Entry]) -> SeriesFile:
     return parse_series(dump_series(file))
 
 
+def _require_free(standing: Standing, series: Series, adopted: Sequence[str]) -> None:
+    """No new patch takes the place of a file that is nobody's."""
+    folder = standing.project.series_folder(standing.pin.name)
+    taken = [
+        name
+        for name in series.file.names()
+        if name not in standing.names and name not in adopted and os.path.lexists(folder / name)
+    ]
+    if taken:
+        raise Refused(
+            *(
+                Finding(
+                    "target-exists",
+                    f"{name} is in the series folder already, and no line of the series names it",
+                    Where(patch=name),
+                    expected="no file of that name",
+                    next=f"remove it, or take it in: patchkit import {folder / name}",
+                )
+                for name in taken
+            )
+        )
+
+
 def _prove(builder: Builder, series: Series) -> None:
     """The series' own bytes give what was built: every patch, every path."""
     again = derive(series, builder.standing.tree, Selection())
@@ -214,14 +240,17 @@ def _prove(builder: Builder, series: Series) -> None:
             )
 
 
-def _proofs(project: Project, pin: Pin, changes: Files) -> dict[str, str]:
+def _proofs(project: Project, pin: Pin, series: Series, changes: Files) -> dict[str, str]:
     """Digests of the proofs as they will be."""
-    found = proof_digests(project.series_folder(pin.name))
+    found = locked_proofs(project, pin.name, series)
     for path, file in changes.items():
         if file is None:
             found.pop(path, None)
-        elif not path.startswith("proofs/results/"):
+        else:
             found[path] = hashlib.sha256(file.data).hexdigest()
+            # A proof of its own: it is not inherited any more.
+            for inherited in [p for p in found if p.endswith(f"/{path}")]:
+                del found[inherited]
     return found
 
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from patchkit.authoring.sealing import Ready, commit, writing
+from patchkit.authoring.sealing import Ready, write_files, writing
 from patchkit.authoring.standing import Standing, open_standing, target_pin
 from patchkit.derive.base import Bases, open_bases
 from patchkit.derive.project import Project, find
 from patchkit.files.transaction import Recovered
+from patchkit.series.folder import Series
 from patchkit.series.pins import Pin
 from patchkit.source import Progress, silent
 
@@ -32,13 +33,13 @@ class Session:
         """The pin that is meant; see `target_pin`."""
         return target_pin(self.project, name)
 
-    def standing(self, pin: Pin) -> Standing:
-        """The series of `pin` as it stands."""
-        return open_standing(self.project, pin, self.bases, source=self.source)
+    def standing(self, pin: Pin, series: Series | None = None) -> Standing:
+        """The series of `pin` as it stands; `series` is one that was read in another way."""
+        return open_standing(self.project, pin, self.bases, source=self.source, series=series)
 
     def commit(self, ready: Ready, what: str, *, dry: bool = False) -> list[str]:
         """Write what is ready; the paths that changed. dry: only say which would."""
-        return sorted(ready.files) if dry else commit(self.project, ready, what)
+        return sorted(ready.files) if dry else write_files(self.project, ready.files, what)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from patchkit.engine.model import File, Tree
 from patchkit.errors import Finding, Refused, UsageFault, Where
 from patchkit.series.folder import Series
 from patchkit.series.lockfile import FILE as LOCK
-from patchkit.series.lockfile import Lock, LockedPin
+from patchkit.series.lockfile import Blob, Lock, LockedPin
 from patchkit.series.pins import FILE as PINS
 from patchkit.series.pins import Pin
 from patchkit.series.quilt import SeriesFile, entries_digest
@@ -133,16 +133,21 @@ def target_pin(project: Project, name: str | None) -> Pin:
 
 
 def open_standing(
-    project: Project, pin: Pin, bases: Bases, *, source: str | None = None
+    project: Project,
+    pin: Pin,
+    bases: Bases,
+    *,
+    source: str | None = None,
+    series: Series | None = None,
 ) -> Standing:
     """Read the series of `pin` (an empty one where there is none) and apply it in memory.
 
-    Raises Refused where a file of the series cannot be read, EnvironmentFault where the base
-    cannot be had.
+    series: one that was read in another way. Raises Refused where a file of the series cannot be
+    read, EnvironmentFault where the base cannot be had.
     """
-    if project.has_series(pin.name):
+    if series is None and project.has_series(pin.name):
         series = project.series(pin.name)
-    else:
+    if series is None:
         series = Series(pin.name, SeriesFile(), (), (), ())
     at = project.series_folder(pin.name) / LOCK
     lock = project.lock(pin.name) if at.is_file() else None
@@ -197,15 +202,17 @@ def unsealed(standing: Standing, meant: Collection[str] | None = ()) -> list[Fin
 
 
 def _effect_is_locked(standing: Standing, lock: Lock, index: int) -> bool:
-    name = standing.names[index]
     found = {path: blob_of(file) for path, file in standing.changes(index).items()}
-    steps = {
-        path: step.blob
-        for path, steps in lock.series.paths.items()
-        for step in steps
-        if step.patch == name
-    }
-    return found == steps
+    return found == effects(lock).get(standing.names[index], {})
+
+
+def effects(lock: Lock) -> dict[str, dict[str, Blob | None]]:
+    """What each patch leaves at the paths that it changes, by the lock."""
+    out: dict[str, dict[str, Blob | None]] = {}
+    for path, steps in lock.series.paths.items():
+        for step in steps[1:]:
+            out.setdefault(step.patch, {})[path] = step.blob
+    return out
 
 
 def _pin_changed(locked: LockedPin, found: LockedPin) -> list[Finding]:

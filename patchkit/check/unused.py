@@ -16,8 +16,11 @@ def notes(pin: Pin, series: Series, stacks: Iterable[Stack]) -> list[Finding]:
 
 
 def incomplete(pin: Pin) -> Iterator[Finding]:
-    """pin-incomplete, where only the first digits of the commit are known."""
-    if not pin.complete:
+    """pin-incomplete, where only the first digits of the commit are known.
+
+    A pin that states neither a commit nor a file is a folder's: its lock alone says what it is.
+    """
+    if not pin.complete and (pin.commit_prefix or pin.files):
         yield Finding(
             "pin-incomplete",
             f"of pin {pin.name} only the first digits of the commit are known",

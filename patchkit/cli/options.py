@@ -25,3 +25,48 @@ Source = Annotated[
         help="Where the base comes from. Without it: as pins.toml says, else the verified sdist.",
     ),
 ]
+Check = Annotated[bool, typer.Option("--check", help="Write nothing; say what would happen.")]
+Date = Annotated[
+    str | None,
+    typer.Option(
+        "--date", metavar="DATE", help="The day for Last-Update (2031-01-31); today without it."
+    ),
+]
+Author = Annotated[
+    str | None,
+    typer.Option("--author", metavar='"NAME <MAIL>"', help="Without it: as git has it."),
+]
+Guard = Annotated[
+    str | None,
+    typer.Option("--guard", metavar="NAME", help="Only stacks that turn NAME on have the patch."),
+]
+After = Annotated[
+    str | None,
+    typer.Option("--after", metavar="PATCH", help="Behind this patch; at the end without it."),
+]
+First = Annotated[bool, typer.Option("--first", help="Before all other patches.")]
+Accept = Annotated[
+    list[str] | None,
+    typer.Option("--accept", metavar="FILE:LINE", help="A place that settles an ambiguous hunk."),
+]
+EditTree = Annotated[
+    str | None,
+    typer.Option("--to", metavar="DIR", help="The work tree. Without it: build/edit-PIN."),
+]
+
+Installed = Annotated[
+    bool, typer.Option("--installed", help="The installed package (site-packages), in place.")
+]
+Python = Annotated[
+    str | None,
+    typer.Option(
+        "--python",
+        metavar="EXE",
+        help="With --installed: the interpreter that has the package. Without it: the active "
+        "environment's, else python3.",
+    ),
+]
+Site = Annotated[
+    str | None,
+    typer.Option("--site", metavar="DIR", help="With --installed: the site-packages folder."),
+]

@@ -132,6 +132,35 @@ class FolderSource:
 
 
 @dataclass(frozen=True)
+class CheckedOut:
+    """What a git checkout is at. commit: 40 hex digits. tags: names of that commit, sorted.
+
+    is_tag: the commit is that of the tag which was asked for.
+    """
+
+    commit: str
+    tags: tuple[str, ...] = ()
+    is_tag: bool = False
+
+
+def checked_out(store: Store, path: str, tag: str = "") -> CheckedOut | None:
+    """The commit of `tag` in the checkout `path`, else the one that is checked out; None where
+    the folder is no checkout or has no commit. No git runs under its configuration.
+    """
+    checkout = _Checkout.at(path)
+    if checkout is None:
+        return None
+    found = dict(
+        zip(checkout.tags, checkout._peeled(store, [*checkout.tags.values()]), strict=True)
+    )
+    commit = found.get(tag, "")
+    if commit:
+        return CheckedOut(commit, (tag,), True)
+    names = sorted(name for name, oid in found.items() if oid == checkout.head)
+    return CheckedOut(checkout.head, tuple(names)) if checkout.head else None
+
+
+@dataclass(frozen=True)
 class _Checkout:
     """A repository, of which only files are read: no git runs under its configuration.
 

@@ -3,6 +3,6 @@
 Nothing outside this package names an upstream.
 """
 
-from patchkit.upstreams.base import Known, known
+from patchkit.upstreams.base import Known, known, usual
 
-__all__ = ["Known", "known"]
+__all__ = ["Known", "known", "usual"]

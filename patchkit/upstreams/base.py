@@ -64,3 +64,11 @@ def known(upstream: Upstream) -> Known:
             )
         )
     return cast("Known", import_module(module).describe(upstream))
+
+
+def usual(name: str) -> Upstream | None:
+    """The table that pins.toml usually has for a project that is known by name; else None."""
+    module = KINDS.get(name)
+    if module is None:
+        return None
+    return cast("Upstream | None", getattr(import_module(module), "USUAL", None))

@@ -15,6 +15,9 @@ from patchkit.upstreams.setuptools_files import commit_in, made_by_setuptools, v
 VERSION_FILE = "vllm/_version.py"
 """Written by setuptools-scm and ignored by vLLM's .gitignore; it names the commit."""
 
+USUAL = Upstream("vllm", "vllm", git="https://github.com/vllm-project/vllm.git", pypi="vllm")
+"""The table of pins.toml that `patchkit init --upstream vllm` writes."""
+
 _NATIVE_FOLDERS = ("csrc/", "cmake/", "rust/")
 _NATIVE_FILES = frozenset(
     ("CMakeLists.txt", "setup.py", "pyproject.toml", "build_rust.sh", "rust-toolchain.toml")

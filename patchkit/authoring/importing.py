@@ -1,0 +1,287 @@
+"""`import`, and `refresh PATCH` without a work tree: patch files put in their place and in form.
+
+A hunk may stand at an offset where its whole pre-image stands at one place only; what is written
+states the place it has. Anything less sure is listed with the option that settles it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from patchkit.authoring.arrange import ADVICE
+from patchkit.authoring.builder import Builder, Row
+from patchkit.authoring.headers import dated, fit, identity, same_header
+from patchkit.authoring.incoming import Arrived, Incoming, plain
+from patchkit.authoring.mend import read_changed
+from patchkit.authoring.names import subject_from
+from patchkit.authoring.placing import LINE_ENDS, option, said_of, there
+from patchkit.authoring.sealing import Ready, seal
+from patchkit.authoring.standing import Standing, unsealed
+from patchkit.authoring.when import When
+from patchkit.derive.carry import renames_of
+from patchkit.derive.project import Project
+from patchkit.engine.apply import apply_patch
+from patchkit.engine.model import File, Patch
+from patchkit.engine.outcome import Outcome
+from patchkit.engine.parse import parse
+from patchkit.engine.recount import recount as corrected
+from patchkit.engine.rule import MAX_FUZZ, Rule
+from patchkit.engine.strip import Root, find_root
+from patchkit.errors import Finding, Refused, Where
+from patchkit.series.folder import Series
+from patchkit.series.header import ALLOW, Header, parse_header
+from patchkit.upstreams import known
+
+
+@dataclass(frozen=True)
+class How:
+    """What the command line allows. accept: (file, line) places; fuzz: at most MAX_FUZZ."""
+
+    strip: int | None = None
+    directory: str | None = None
+    accept: frozenset[tuple[str, int]] = frozenset()
+    recount: bool = False
+    fuzz: int = 0
+    replace: bool = False
+    guard: str | None = None
+    author: str = ""
+
+
+@dataclass
+class _Run:
+    """One import: the series that grows, and what is allowed."""
+
+    builder: Builder
+    how: How
+    moment: When
+    author: str
+    failed: bool = field(default=False)
+
+    def put(self, incoming: Incoming, like: int | None, *, in_place: bool = False) -> None:
+        """One patch, at the end of what is built so far; a finding where it cannot be."""
+        standing = self.builder.standing
+        try:
+            patch = parse(incoming.data, incoming.name, recount=self.how.recount)
+        except Refused as refusal:
+            self.refuse(incoming, [option(f, incoming) for f in refusal.findings])
+            return
+        try:
+            raw = parse_header(patch.header)
+            outcome = self.applied(incoming, patch, raw)
+        except Refused as refusal:
+            self.refuse(incoming, refusal.findings)
+            return
+        if outcome.state != "applied":
+            self.refuse(incoming, self.why(incoming, patch, outcome))
+            return
+        said = (*incoming.said, *said_of(patch, outcome, raw, self.how.recount))
+        header, more = self.header(incoming, raw, like, in_place)
+        guard = incoming.guard if self.how.guard is None else self.how.guard
+        if like is not None and self.how.guard is None and not in_place:
+            guard = standing.series.entries[like].guard
+        exact = outcome.root.strip == 1 and not outcome.root.directory and not incoming.reverse
+        renames = renames_of(patch, outcome.root, reverse=incoming.reverse)
+        changes = {
+            path: file
+            for path, file in outcome.changes.items()
+            if file is not None or self.builder.tree.get(path) is not None
+        }
+        asks = like is not None and not in_place and not self.how.replace
+        if asks and like is not None and not self.replaces(incoming, like, header, changes):
+            return
+        self.builder.write(
+            incoming.name,
+            header,
+            changes,
+            guard=guard,
+            renames=renames,
+            like=like,
+            given=patch if exact else None,
+            in_place=in_place,
+            said=(*said, *more),
+        )
+
+    def applied(self, incoming: Incoming, patch: Patch, header: Header) -> Outcome:
+        """The patch on the tree so far, by its own and the command line's permissions."""
+        tree, how = self.builder.tree, self.how
+        root = self.root(incoming, patch)
+        allow = header.allow()
+        allow = replace(allow, fuzz=max(allow.fuzz, min(how.fuzz, MAX_FUZZ)))
+        outcome = apply_patch(
+            tree, patch, Rule(allow=allow, accept=how.accept), root, incoming.reverse
+        )
+        if any(f.name == "line-endings" for f in outcome.findings) and not allow.line_endings:
+            ends = Rule(allow=replace(allow, line_endings="target"), accept=how.accept)
+            again = apply_patch(tree, patch, ends, root, incoming.reverse)
+            if again.state == "applied":
+                note = Finding("line-endings", LINE_ENDS, Where(patch=patch.name), note=True)
+                return replace(again, notes=(*again.notes, note))
+        return outcome
+
+    def root(self, incoming: Incoming, patch: Patch) -> Root:
+        standing, how = self.builder.standing, self.how
+        if incoming.strip is not None:
+            return Root(incoming.strip, how.directory or "")
+        package = known(standing.project.pins.upstream_of(standing.pin)).package or None
+        return find_root(
+            self.builder.tree, patch, strip=how.strip, directory=how.directory, package=package
+        )
+
+    def why(self, incoming: Incoming, patch: Patch, outcome: Outcome) -> list[Finding]:
+        """Why a patch is not taken, each reason with the option that settles it."""
+        if outcome.state == "already-applied":
+            return [there(self.builder, incoming, patch, outcome)]
+        return [option(f, incoming) for f in outcome.findings]
+
+    def refuse(self, incoming: Incoming, findings: Sequence[Finding]) -> None:
+        self.builder.find(f if f.where.patch else f.in_patch(incoming.name) for f in findings)
+        self.builder.rows.append(Row(incoming.name, "refused", incoming.said))
+
+    def header(
+        self, incoming: Incoming, raw: Header, like: int | None, in_place: bool
+    ) -> tuple[Header, tuple[str, ...]]:
+        """The header to write, fitted for git am, and what had to be changed for that."""
+        old = self.builder.standing.series.headers[like] if like is not None else None
+        if old is not None and (in_place or same_header(raw, old)):
+            return old, ()
+        if old is not None and raw.shape in ("none", "prose") and old.shape == "mail":
+            return old, ("the header is the one that the patch has",)
+        stripped = raw.without_field(ALLOW)
+        fitted = fit(
+            stripped,
+            subject=subject_from(incoming.name),
+            author=self.how.author or self.author,
+            date=self.moment.mail,
+        )
+        header = fitted.header
+        if raw.shape != "mail" and not header.first("Last-Update"):
+            header = dated(header, self.moment.day)
+        return header, fitted.said
+
+    def replaces(
+        self, incoming: Incoming, like: int, header: Header, changes: Mapping[str, File | None]
+    ) -> bool:
+        """Whether the patch of that name says the same; else a finding: nothing is replaced
+        unasked."""
+        if self.builder.says_the_same(like, header, changes):
+            return True
+        self.refuse(
+            incoming,
+            [
+                Finding(
+                    "duplicate-entry",
+                    f"the series already has a patch {incoming.name}, and it is another one",
+                    Where(patch=incoming.name),
+                    expected="the same header and the same effect, or a name that is free",
+                    found=f"another {incoming.name} in {incoming.where}",
+                    next="patchkit import --replace, or --name NAME",
+                )
+            ],
+        )
+        return False
+
+
+def bring(
+    standing: Standing,
+    arrived: Arrived,
+    how: How,
+    moment: When,
+    *,
+    after: str | None = None,
+    first: bool = False,
+) -> Ready:
+    """The series with the patches that came: new ones where `after` says (else at the end, in a
+    quilt folder behind the one before), known ones in their place.
+
+    Raises Refused with every reason why a patch cannot be taken.
+    """
+    standing.whole()
+    known_names = [p.name for p in arrived.patches if p.name in standing.names]
+    if [n for n in standing.names if n in known_names] != known_names:
+        raise Refused(_other_order(standing.names, known_names))
+    run = _run(standing, how, moment)
+    run.builder.find(arrived.findings)
+    run.builder.find(unsealed(standing, set(known_names)))
+    coming = {p.name: p for p in arrived.patches}
+    for name in _order(standing, arrived, after, first):
+        like = standing.names.index(name) if name in standing.names else None
+        if name in coming:
+            run.put(coming[name], like)
+        elif like is not None:
+            run.builder.keep(like)
+    fresh = not standing.series.file.lines
+    folder = standing.project.series_folder(standing.pin.name)
+    adopted = [p.name for p in arrived.patches if _is_file(p.where, folder / p.name)]
+    return seal(run.builder, file=arrived.series if fresh else None, adopted=adopted)
+
+
+def _is_file(one: str, two: os.PathLike[str]) -> bool:
+    return os.path.exists(one) and os.path.exists(two) and os.path.samefile(one, two)
+
+
+def tidy(standing: Standing, names: Collection[str] | None, how: How, moment: When) -> Ready:
+    """The series with these patches (None: all) as they stand in its folder put in their exact
+    place and in form: after an edit by hand, or by quilt.
+    """
+    wanted = standing.names if names is None else [standing.names[standing.index(n)] for n in names]
+    run = _run(standing, how, moment)
+    run.builder.find(unsealed(standing, None if names is None else wanted))
+    for index, entry in enumerate(standing.series.entries):
+        if entry.patch not in wanted:
+            run.builder.keep(index)
+            continue
+        patch = standing.series.patches[index]
+        where = os.path.join(
+            os.fspath(standing.project.series_folder(standing.pin.name)), patch.name
+        )
+        incoming = Incoming(patch.name, patch.data, where, entry.strip, entry.reverse, entry.guard)
+        run.put(incoming, index, in_place=True)
+    run.builder.find(f for f in standing.series.findings if f.note)
+    return seal(run.builder)
+
+
+def take_back(project: Project, pin: str, how: How) -> Series:
+    """The series of a folder that another tool wrote in: mails decoded, counts corrected where
+    that was asked for. Raises Refused where a patch cannot be read.
+    """
+
+    def edit(name: str, data: bytes) -> bytes:
+        text, _ = plain(data, name)
+        return corrected(text, name) if how.recount else text
+
+    return read_changed(project, pin, edit)
+
+
+def _run(standing: Standing, how: How, moment: When) -> _Run:
+    author = how.author or identity(os.fspath(standing.project.folder))
+    return _Run(Builder(standing, ADVICE, moment.day), how, moment, author)
+
+
+def _order(standing: Standing, arrived: Arrived, after: str | None, first: bool) -> list[str]:
+    """All names of the new series, in order."""
+    order = list(standing.names)
+    behind: str | None = None if first else (order[-1] if order else None)
+    if after is not None:
+        behind = order[standing.index(after)]
+    placed = after is not None or first
+    for patch in arrived.patches:
+        if patch.name in order:
+            # A folder's own order says where its new patches stand.
+            behind = patch.name if arrived.series is not None and not placed else behind
+            continue
+        at = order.index(behind) + 1 if behind is not None else 0
+        order.insert(at, patch.name)
+        behind = patch.name
+    return order
+
+
+def _other_order(ours: Sequence[str], theirs: Sequence[str]) -> Finding:
+    return Finding(
+        "series-edited",
+        "the patches that both have stand in another order there",
+        expected=", ".join(n for n in ours if n in theirs),
+        found=", ".join(theirs),
+        next="patchkit move PATCH --after PATCH, until the order is the same",
+    )

@@ -1,0 +1,88 @@
+"""What is said of a patch that was put in its place, or could not be."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from patchkit.authoring.builder import Builder
+from patchkit.authoring.incoming import Incoming
+from patchkit.derive.builds import paths_of
+from patchkit.engine.apply import apply_patch
+from patchkit.engine.model import Overlay, Patch
+from patchkit.engine.outcome import Outcome
+from patchkit.engine.quote import show_path
+from patchkit.engine.rule import Rule
+from patchkit.engine.strip import Root
+from patchkit.errors import Finding, Where
+from patchkit.series.header import Header
+
+SHOWN = 4
+"""Offsets that a row names."""
+LINE_ENDS = "the patch was read with the line ends of the files"
+
+_FUZZ = re.compile(r"Patchkit-Allow: fuzz=([0-9])")
+
+
+def said_of(patch: Patch, outcome: Outcome, header: Header, recount: bool) -> list[str]:
+    """What was found out, in words."""
+    root, said = outcome.root, []
+    if root.strip != 1 or root.directory:
+        at = f", in {show_path(root.directory)}/" if root.directory else ""
+        said.append(f"read as -p{root.strip}{at}")
+    shape = {"mail": "a mail", "dep3": "DEP-3 header", "prose": "text above", "none": "bare diff"}
+    said.append(shape[header.shape])
+    moved = [p for p in outcome.places if p.offset]
+    if moved:
+        shown = ", ".join(f"{show_path(p.file)} hunk {p.hunk} {p.offset:+d}" for p in moved[:SHOWN])
+        more = f" and {len(moved) - SHOWN} more" if len(moved) > SHOWN else ""
+        said.append(f"offset: {shown}{more}")
+    fuzzy = [p for p in outcome.places if p.fuzz]
+    if fuzzy:
+        said.append(f"fuzz {max(p.fuzz for p in fuzzy)} in {len(fuzzy)} hunk(s)")
+    if any(note.message == LINE_ENDS for note in outcome.notes):
+        said.append("the files' own line ends")
+    if recount and any(note.name == "corrupt-hunk-count" for note in patch.notes):
+        said.append("counts corrected")
+    return said
+
+
+def there(builder: Builder, incoming: Incoming, patch: Patch, outcome: Outcome) -> Finding:
+    """A patch that the tree has already: in the upstream, or in a patch of the series."""
+    base = Overlay(builder.standing.tree)
+    found = apply_patch(base, patch, Rule(), outcome.root, incoming.reverse)
+    upstream = found.state == "already-applied"
+    by = [
+        show_path(built.entry.patch)
+        for built in builder.built
+        if set(built.changes) & set(_paths(patch, outcome.root))
+    ]
+    words = "the upstream" if upstream else f"{', '.join(by) or 'an earlier patch'}"
+    return Finding(
+        "upstreamed" if upstream else "duplicate",
+        f"all of {incoming.name} is in {words} already",
+        Where(patch=incoming.name),
+        expected="a change that the tree does not have",
+        found="every hunk's result",
+        next="leave it out",
+    )
+
+
+def _paths(patch: Patch, root: Root) -> list[str]:
+    return paths_of(patch.sections, root.strip) if not root.directory else []
+
+
+def option(finding: Finding, incoming: Incoming) -> Finding:
+    """The finding, its next step said for import."""
+    where = show_path(incoming.where)
+    step = finding.next
+    fuzz = _FUZZ.search("\n".join(finding.details))
+    if finding.name == "corrupt-hunk-count":
+        step = f"patchkit import --recount {where} (look at the result)"
+    elif "--accept" in step:
+        step = step.replace("patchkit apply …", f"patchkit import {where}")
+    elif fuzz is not None:
+        step = f"patchkit import --fuzz {fuzz[1]} {where}, when the place named above is right"
+    elif step.startswith("patchkit refresh"):
+        step = "make the patch anew for this base, or mend it by hand"
+    return replace(finding, next=step)

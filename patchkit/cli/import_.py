@@ -1,0 +1,94 @@
+"""`patchkit import`: patch files, mails and quilt folders into the series."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from patchkit.cli.options import (
+    Accept,
+    After,
+    Author,
+    Check,
+    Date,
+    First,
+    Guard,
+    Json,
+    Offline,
+    Pin,
+    Source,
+)
+
+EXAMPLES = (
+    "Examples:  patchkit import fix.patch    patchkit import ../their-series    "
+    "patchkit import pr.mbox --after lanes-keep-order    "
+    "patchkit import series/v0.30.0    (after quilt refresh in it)"
+)
+
+
+def run(
+    context: typer.Context,
+    paths: Annotated[
+        list[str], typer.Argument(metavar="FILE|DIR...", help="Diffs, mails, or one quilt folder.")
+    ],
+    pin: Pin = None,
+    after: After = None,
+    first: First = False,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="What the patch is to be called.")
+    ] = None,
+    guard: Guard = None,
+    strip: Annotated[
+        int | None, typer.Option("-p", "--strip", metavar="N", min=0, help="Strip level.")
+    ] = None,
+    directory: Annotated[
+        str | None,
+        typer.Option("--directory", metavar="DIR", help="Folder that the names are rooted in."),
+    ] = None,
+    accept: Accept = None,
+    recount: bool = typer.Option(False, "--recount", help="Correct the counts of hunk headers."),
+    fuzz: Annotated[
+        int, typer.Option("--fuzz", metavar="N", min=0, max=2, help="Context that may differ.")
+    ] = 0,
+    replace: bool = typer.Option(
+        False, "--replace", help="Let it take the place of a patch of the same name."
+    ),
+    author: Author = None,
+    date: Date = None,
+    check: Check = False,
+    source: Source = None,
+    offline: Offline = False,
+    as_json: Json = False,
+) -> None:
+    """Find root, -p level and line ends of what comes, and write it exact, in one form."""
+    from patchkit.authoring.importing import How
+    from patchkit.authoring.session import session
+    from patchkit.authoring.when import when
+    from patchkit.cli.apply_loose import place
+    from patchkit.cli.importing import bring_in
+    from patchkit.cli.out import Out
+    from patchkit.cli.progress import progress
+    from patchkit.cli.written import finish, one_place, said_first
+
+    one_place(after, first)
+    moment = when(date)
+    how = How(
+        strip,
+        directory,
+        frozenset(place(a) for a in accept or ()),
+        recount,
+        fuzz,
+        replace,
+        guard,
+        author or "",
+    )
+    out = Out("import", as_json=as_json)
+    with (
+        progress(quiet=as_json) as bar,
+        session(context.obj, source=source, offline=offline, progress=bar) as held,
+    ):
+        said_first(out, held)
+        ready = bring_in(held, held.pin(pin), paths, how, moment, name, after, first)
+        finish(out, ready, held.commit(ready, "import", dry=check), dry=check)
+    raise typer.Exit(out.close())
