@@ -31,13 +31,25 @@ def run_loose(
     from patchkit.target import folder
 
     out = Out("apply", as_json=as_json)
-    steps = series_steps(series, out) if series is not None else file_steps(files, strip)
-    if directory is not None:
-        steps = [replace(step, directory=directory) for step in steps]
+    steps = steps_of(files, series, strip, directory, out)
     rule = Rule(accept=frozenset(place(a) for a in accept))
     done = folder.apply(to, steps, rule, dry=check)
     report(out, done, to, check)
     return out.close()
+
+
+def steps_of(
+    files: Sequence[str],
+    series: str | None,
+    strip: int | None,
+    directory: str | None,
+    out: Out,
+) -> list[Step]:
+    """The patches of FILEs or of a quilt folder, in order, with what the command line says."""
+    steps = series_steps(series, out) if series is not None else file_steps(files, strip)
+    if directory is not None:
+        steps = [replace(step, directory=directory) for step in steps]
+    return steps
 
 
 def file_steps(files: Sequence[str], strip: int | None) -> list[Step]:
@@ -105,7 +117,7 @@ def report(out: Out, done: Result, to: str, check: bool) -> None:
     out.put(
         to=os.path.abspath(to),
         changed=list(done.changed),
-        patches=[_json(outcome) for outcome in done.outcomes],
+        patches=[patch_json(outcome) for outcome in done.outcomes],
     )
     if not done.ok:
         out.line("nothing was written")
@@ -119,7 +131,8 @@ def report(out: Out, done: Result, to: str, check: bool) -> None:
         )
 
 
-def _json(outcome: Outcome) -> dict[str, object]:
+def patch_json(outcome: Outcome) -> dict[str, object]:
+    """One patch of the JSON result."""
     row: dict[str, object] = {
         "patch": outcome.patch.name,
         "state": outcome.state,

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from patchkit.cli.options import Json, Offline, Pin, Source, Stack
+from patchkit.cli.options import Installed, Json, Offline, Pin, Python, Site, Source, Stack
 
 EXAMPLES = (
     "Examples:  patchkit check    patchkit check --pin v0.30.0 --json    "
-    "patchkit check --pin v0.30.0 --tree build/vllm-v0.30.0"
+    "patchkit check --pin v0.30.0 --tree build/vllm-v0.30.0    patchkit check --installed"
 )
 
 
@@ -22,14 +22,27 @@ def run(
         str | None, typer.Option("--tree", metavar="DIR", help="Say what this tree is instead.")
     ] = None,
     source: Source = None,
+    installed: Installed = False,
+    python: Python = None,
+    site: Site = None,
     offline: Offline = False,
     as_json: Json = False,
 ) -> None:
     """Apply every series again in memory and compare every id with its lock. Exit 1 on drift."""
     from patchkit.cli.out import Out
     from patchkit.derive.project import find
+    from patchkit.errors import UsageFault
 
     out = Out("check", as_json=as_json)
+    if installed:
+        from patchkit.cli.apply_installed import Asked
+        from patchkit.cli.check_installed import check_installed
+
+        pins = (pin,) if pin is not None else ()
+        asked = Asked(context.obj, python, site, pins, stack, as_json=as_json)
+        raise typer.Exit(check_installed(out, asked))
+    if python is not None or site is not None:
+        raise UsageFault.because("--python and --site go with --installed")
     project = find(context.obj)
     if tree is not None:
         from patchkit.cli.check_tree import check_tree

@@ -6,16 +6,23 @@ from typing import Annotated
 
 import typer
 
-from patchkit.cli.options import Json
+from patchkit.cli.options import Installed, Json, Python, Site
 
-EXAMPLES = "Examples:  patchkit revert --to DIR    patchkit revert --to DIR --check"
+EXAMPLES = (
+    "Examples:  patchkit revert --to DIR    patchkit revert --to DIR --check    "
+    "patchkit revert --installed --python python3"
+)
 
 
 def run(
+    context: typer.Context,
     to: Annotated[
         str | None, typer.Option("--to", metavar="DIR", help="A folder that apply FILE… changed.")
     ] = None,
     check: bool = typer.Option(False, "--check", help="Write nothing; say what would happen."),
+    installed: Installed = False,
+    python: Python = None,
+    site: Site = None,
     as_json: Json = False,
 ) -> None:
     """Undo every recorded patch. Refused where a file is not as apply left it."""
@@ -23,8 +30,19 @@ def run(
     from patchkit.errors import UsageFault
     from patchkit.target import folder
 
+    if installed:
+        if to is not None:
+            raise UsageFault.because("--to goes with a tree, not with --installed")
+        from patchkit.cli.apply_installed import Asked, run_revert
+
+        asked = Asked(context.obj, python, site, check=check, as_json=as_json)
+        raise typer.Exit(run_revert(asked))
+    if python is not None or site is not None:
+        raise UsageFault.because("--python and --site go with --installed")
     if to is None:
-        raise UsageFault.because("--to is needed: the folder to take back", next="--to DIR")
+        raise UsageFault.because(
+            "--to is needed: the folder to take back", next="--to DIR, or --installed"
+        )
     out = Out("revert", as_json=as_json)
     done = folder.revert(to, dry=check)
     if done.recovered is not None:

@@ -16,11 +16,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from patchkit.engine.chain import Step
 from patchkit.engine.rule import Rule
-from patchkit.errors import Finding, Refused, Where
+from patchkit.errors import EnvironmentFault, Finding, Refused, Where
 from patchkit.files.lock import folder_locked
 from patchkit.files.root import Root
 from patchkit.files.transaction import Recovered
@@ -229,7 +229,10 @@ def _run(
         changed = tuple(needs_writing(sealed))
         if dry or not changed:
             return Done(tuple(made), findings, changed, (), recovered, False, site)
-        gone = commit(sealed, what)
+        try:
+            gone = commit(sealed, what)
+        except EnvironmentFault as fault:
+            raise EnvironmentFault(*(_of_site(f, site) for f in fault.findings)) from fault
         return Done(tuple(made), findings, changed, tuple(gone), recovered, True, site)
 
 
@@ -241,6 +244,16 @@ def _held(site: str, dry: bool, wait: float) -> Iterator[None]:
         return
     with folder_locked(site, wait=wait):
         yield
+
+
+def _of_site(finding: Finding, site: str) -> Finding:
+    """A fault of the disk: nothing was changed, and no other folder would do."""
+    if "--to" not in finding.next:
+        return finding
+    return replace(
+        finding,
+        next=f"run as the owner of {site}, where it is writable (in an image: USER root)",
+    )
 
 
 def _nothing(sites: Sequence[str], words: Words, dist: Dist | None = None) -> Finding:

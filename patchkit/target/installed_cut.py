@@ -23,6 +23,10 @@ _COMPILED = (
     *("/meson.build", "/Makefile", "/MANIFEST.in"),
 )
 _COMPILED_FOLDERS = ("csrc/", "cmake/", "rust/")
+NOT_PACKAGED = frozenset(
+    ("tests", "test", "testing", "docs", "doc", "benchmarks", "bench", "examples", "scripts", "ci")
+)
+"""Folders of a project's tree that wheels do not hold."""
 
 
 @dataclass(frozen=True)

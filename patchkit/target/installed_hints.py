@@ -11,7 +11,6 @@ import subprocess
 
 from patchkit.engine.model import File
 from patchkit.errors import Finding, Where
-from patchkit.files.root import Root
 from patchkit.target.dist_info import Dist
 from patchkit.target.installed_plan import Plan
 from patchkit.upstreams.caches import Stale, stale_caches
@@ -23,15 +22,13 @@ _LIBRARIES = 8
 
 
 def caches_of(plan: Plan) -> tuple[Stale, ...]:
-    """Caches that may hold code of the files that a plan changes; ask before it is written."""
+    """Caches that may hold code of the files that a plan changes."""
     if plan.part is None:
         return ()
-    root = Root(plan.dist.site)
-    changed = {}
-    for path in plan.changed:
-        before, after = root.get(path), plan.part.files.get(path)
-        changed[path] = _data(before) + b"\n" + _data(after)
-    return stale_caches(changed)
+    part = plan.part
+    return stale_caches(
+        {p: _data(part.base.get(p)) + b"\n" + _data(part.files.get(p)) for p in plan.changed}
+    )
 
 
 def cuda_note(dist: Dist) -> Finding | None:

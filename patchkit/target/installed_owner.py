@@ -17,6 +17,7 @@ from patchkit.errors import Finding, PatchkitError, Refused, Where
 from patchkit.files.atomic import read_file
 from patchkit.files.root import Root
 from patchkit.target.dist_info import Dist, distributions, find_dist, normal
+from patchkit.target.installed_cut import IN, NATIVE, NOT_PACKAGED, OUT, compiled, cut
 from patchkit.target.installed_tree import InstalledTree, JoinedTrees
 from patchkit.target.record_csv import MAX_BYTES, NAME
 
@@ -70,7 +71,7 @@ def find_owners(sites: Sequence[str], steps: Sequence[Step], rule: Rule) -> Foun
         used.update((tree.dist.folder, tree) for tree in fits)
     if not used:
         _refuse_known(sites, every, patches)
-        raise Refused(_nobody(sites, patches))
+        raise Refused(*_outside(steps) or [_nobody(sites, patches)])
     for tree in used.values():
         find_dist(sites, tree.dist.name)  # two copies, editable: refused by name
     places = sorted({tree.dist.site for tree in used.values()})
@@ -154,6 +155,24 @@ def _refuse_known(sites: Sequence[str], every: Sequence[Dist], patches: Sequence
     for dist in every:
         if normal(dist.name) in parts:
             find_dist(sites, dist.name)
+
+
+def _outside(steps: Sequence[Step]) -> list[Finding]:
+    """needs-build or no-op, where every name is of a kind that no package has."""
+
+    def place(path: str) -> str:
+        top, slash, _ = path.partition("/")
+        if compiled(path):
+            return NATIVE
+        return OUT if not slash or top.startswith(".") or top in NOT_PACKAGED else IN
+
+    cuts = [
+        cut(s.patch, PatchRoot(1 if s.strip is None else s.strip, s.directory or ""), place)
+        for s in steps
+    ]
+    if any(made.kept for made in cuts):
+        return []
+    return [finding for made in cuts for finding in made.findings]
 
 
 def _nobody(sites: Sequence[str], patches: Sequence[Patch]) -> Finding:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
 import json
 import os
 import resource
@@ -125,8 +127,6 @@ class Bench:
 
     def lock(self, folder: Path) -> None:
         """A lock that knows the patch (or, as the case says, another one), and no tree."""
-        import hashlib
-
         digest = hashlib.sha256((folder / "input.patch").read_bytes()).hexdigest()
         digest = self.case.expect.get("recorded", {}).get("patch_sha256", digest)
         step = LockStep("input.patch", Blob(0o100644, "0" * 40))
@@ -145,7 +145,15 @@ class Bench:
         (folder / "series.lock").write_bytes(dumps(lock))
 
     def look(self) -> Snapshot:
-        return snapshot(self.tree, (b".git", b".pc", b".patchkit"))
+        """The tree, patchkit's own state set aside."""
+        found = snapshot(self.tree, (b".git", b".pc", b".patchkit"))
+        for record in self.tree.rglob("*.dist-info/RECORD"):
+            name = record.relative_to(self.tree).as_posix()
+            found.pop(name.replace("/RECORD", "/patchkit.json").encode(), None)
+            rows = [r for r in record.read_bytes().splitlines(True) if b"/patchkit.json," not in r]
+            digest = hashlib.sha256(b"".join(rows)).hexdigest()
+            found[name.encode()] = (found[name.encode()][0], digest)
+        return found
 
 
 def run_case(bench: Bench) -> None:
@@ -169,11 +177,13 @@ def run_case(bench: Bench) -> None:
         assert word in ran.text, f"{word!r} is not in:\n{ran.text}"
     assert "\x1b" not in ran.text
     assert "Traceback" not in ran.text
-    for name in case.expect.get("left_out", ()):
+    for name in (*case.expect.get("left_out", ()), *case.expect.get("foreign", ())):
         assert name in ran.text
     for name in case.expect.get("unlisted", ()):
         assert name in ran.text
-    if case.verdict == "applied" and "recorded" not in case.expect:
+    if case.verdict == "applied" and case.installed:
+        check_installed(bench, base)
+    elif case.verdict == "applied" and "recorded" not in case.expect:
         assert bench.look() == case.expected(base)
     else:
         assert snapshot(bench.tree, ()) == before, "a refusal wrote something"
@@ -183,6 +193,30 @@ def run_case(bench: Bench) -> None:
         assert ran.rss_mb <= limits["rss_mb"]
     for step in case.expect.get("then", ()):
         run_then(bench, step, base)
+
+
+def check_installed(bench: Bench, base: Snapshot) -> None:
+    """The tree, and RECORD: its bytes where no row comes or goes, else its rows."""
+    case = bench.case
+    found, expected = bench.look(), case.expected(base)
+    (record,) = bench.tree.rglob("*.dist-info/RECORD")
+    name = record.relative_to(bench.tree).as_posix()
+    if name not in case.expect["files"]:
+        assert found.pop(name.encode()) != expected.pop(name.encode())
+    assert found == expected
+    rows = record_rows(record)
+    old = record_rows(case.source / "base" / name)
+    state = f"{record.parent.name}/patchkit.json"
+    assert rows.pop(state), "RECORD lists the state"
+    for path, row in case.expect["record"].items():
+        assert rows.pop(path, "deleted") == row
+        old.pop(path, None)
+    assert rows == old
+
+
+def record_rows(record: Path) -> dict[str, str]:
+    with open(record, newline="") as file:
+        return {path: f"{digest},{size}" for path, digest, size in csv.reader(file)}
 
 
 def check_json(case: Case, body: dict[str, Any]) -> None:
@@ -233,6 +267,4 @@ def run_then(bench: Bench, step: dict[str, Any], base: Snapshot) -> None:
     "case", [c for c in load_cases() if c.name not in PENDING], ids=lambda c: c.name
 )
 def test_case(case: Case, tmp_path: Path) -> None:
-    if case.installed:
-        pytest.skip("pending: apply --installed")
     run_case(Bench(case, tmp_path))

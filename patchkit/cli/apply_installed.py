@@ -1,0 +1,232 @@
+"""`patchkit apply … --installed`: a pin's series, or loose patches, in site-packages."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from patchkit.cli.out import Out
+
+if TYPE_CHECKING:
+    from patchkit.target.installed import Done
+    from patchkit.target.installed_plan import Plan, Words
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The command line of an installed target. every: the whole series. check: write nothing."""
+
+    start: str
+    python: str | None = None
+    site: str | None = None
+    pins: tuple[str, ...] = ()
+    stack: str | None = None
+    every: bool = False
+    upto: str | None = None
+    exclude: tuple[str, ...] = ()
+    check: bool = False
+    as_json: bool = False
+
+    def sites(self) -> tuple[str, ...]:
+        """The folders of packages that are meant."""
+        from patchkit.errors import UsageFault
+        from patchkit.target.installed_sites import (
+            default_python,
+            sites_of_folder,
+            sites_of_python,
+        )
+
+        if self.python is not None and self.site is not None:
+            raise UsageFault.because("--python and --site exclude each other")
+        if self.site is not None:
+            return sites_of_folder(self.site)
+        return sites_of_python(self.python or default_python(os.environ))
+
+    def words(self) -> Words:
+        """The commands that messages name."""
+        from patchkit.target.installed_plan import Words
+
+        where = "".join(
+            f" {option} {value}"
+            for option, value in (("--python", self.python), ("--site", self.site))
+            if value is not None
+        )
+        pins = "".join(f" --pin {pin}" for pin in self.pins) or " --pin PIN"
+        stack = f" --stack {self.stack}" if self.stack else " --all" if self.every else ""
+        return Words(
+            f"patchkit apply{pins}{stack} --installed{where}",
+            f"patchkit check --installed{where}",
+            f"patchkit revert --installed{where}",
+        )
+
+
+def run_pins(asked: Asked) -> int:
+    """Apply the series of one or several pins; the exit code is returned."""
+    from patchkit.check.installed import choose_pins, packet
+    from patchkit.derive.project import find
+    from patchkit.derive.selection import Selection
+    from patchkit.target.installed import apply_pins
+
+    out = Out("apply", as_json=asked.as_json)
+    project = find(asked.start)
+    sites = asked.sites()
+    stack = None if asked.every else project.stack(asked.stack or "default")
+    pins = choose_pins(project, asked.pins, sites)
+    packets = [packet(project, p, Selection(stack, asked.upto), asked.exclude) for p in pins]
+    named = replace(asked, pins=tuple(pin.name for pin in pins))
+    done = apply_pins(sites, packets, named.words(), dry=asked.check)
+    titles = [p.title for p in packets]
+    report(out, done, named, titles)
+    return out.close()
+
+
+def run_files(
+    asked: Asked,
+    files: Sequence[str],
+    series: str | None,
+    accept: Sequence[str],
+    strip: int | None,
+    directory: str | None,
+) -> int:
+    """Apply loose patches; the exit code is returned."""
+    from patchkit.cli.apply_loose import place, steps_of
+    from patchkit.engine.rule import Rule
+    from patchkit.target.installed import apply_loose
+
+    out = Out("apply", as_json=asked.as_json)
+    steps = steps_of(files, series, strip, directory, out)
+    done = apply_loose(
+        asked.sites(),
+        steps,
+        Rule(accept=frozenset(place(a) for a in accept)),
+        asked.words(),
+        exclude=asked.exclude,
+        dry=asked.check,
+    )
+    report(out, done, asked, [])
+    return out.close()
+
+
+def run_revert(asked: Asked) -> int:
+    """Take back whatever is patched there; the exit code is returned."""
+    from patchkit.target.installed import revert
+
+    out = Out("revert", as_json=asked.as_json)
+    done = revert(asked.sites(), (), asked.words(), dry=asked.check)
+    recovered(out, done)
+    out.find(done.findings)
+    out.put(
+        site=done.site,
+        changed=list(done.changed),
+        bytecode=list(done.bytecode),
+        packages=[_package(plan) for plan in done.plans],
+    )
+    for plan in done.plans if done.ok else ():
+        from patchkit.target.installed_plan import of
+
+        what = of(plan.state) if plan.state is not None else "nothing"
+        verb = "would be taken back" if asked.check else "taken back"
+        out.line(f"{plan.dist.name} {plan.dist.version}: {verb}: {what}")
+    if not done.ok:
+        out.line("nothing was written")
+    else:
+        verb = "would be " if asked.check else ""
+        out.line(f"{len(done.changed)} file(s) {verb}put back in {done.site}")
+    return out.close()
+
+
+def report(out: Out, done: Done, asked: Asked, titles: Sequence[str]) -> None:
+    """Say what was done to each package, or would be. titles: one a packet; none for loose
+    patches, whose table is one for all packages."""
+    from patchkit.target.installed_cut import left_out_note
+    from patchkit.target.installed_hints import caches_of, cuda_note
+
+    recovered(out, done)
+    out.find(done.findings)
+    left = sorted({path for plan in done.plans for path in plan.left_out})
+    if left:
+        out.find([left_out_note(left)])
+    shown = done.plans if titles else done.plans[:1]
+    patches: list[dict[str, Any]] = []
+    for number, plan in enumerate(shown):
+        for outcome in plan.outcomes:
+            out.find(outcome.notes)
+        _table(out, plan, titles[number] if titles else "")
+        patches += [_patch(outcome, plan) for outcome in plan.outcomes]
+    caches = [cache for plan in done.plans for cache in caches_of(plan)] if done.ok else []
+    if done.ok:
+        notes = [cuda_note(plan.dist) for plan in done.plans]
+        out.find(note for note in notes if note is not None)
+    out.put(
+        site=done.site,
+        changed=list(done.changed),
+        bytecode=list(done.bytecode),
+        left_out=left,
+        patches=patches,
+        packages=[_package(plan) for plan in done.plans],
+        caches=[{"name": c.name, "clear": c.clear, "files": list(c.files)} for c in caches],
+    )
+    _last(out, done, asked)
+    for cache in caches:
+        more = f" and {len(cache.files) - 1} more" if len(cache.files) > 1 else ""
+        out.line(f"{cache.name} may hold old code of {cache.files[0]}{more}; clear it with:")
+        out.line(f"  {cache.clear}")
+
+
+def recovered(out: Out, done: Done) -> None:
+    """Say that an interrupted command was undone."""
+    if done.recovered is not None:
+        count = len(done.recovered.paths)
+        out.line(
+            f"an interrupted {done.recovered.what} was undone first ({count} file(s) put back)"
+        )
+        out.put(recovered=list(done.recovered.paths))
+
+
+def _last(out: Out, done: Done, asked: Asked) -> None:
+    if not done.ok:
+        out.line("nothing was written")
+    elif asked.check:
+        out.line(f"{len(done.changed)} file(s) would be written in {done.site} (--check)")
+    elif not done.written:
+        out.line(f"already applied in {done.site}, nothing written")
+    else:
+        gone = f", {len(done.bytecode)} bytecode file(s) removed" if done.bytecode else ""
+        out.line(f"{len(done.changed)} file(s) written in {done.site}{gone}")
+        out.line(f"take it back with: {asked.words().revert}")
+
+
+def _table(out: Out, plan: Plan, title: str) -> None:
+    rows = []
+    for outcome in plan.outcomes:
+        offsets = [f"{p.offset:+d}" for p in outcome.places if p.offset]
+        fuzz = max((p.fuzz for p in outcome.places), default=0)
+        notes = ([f"offset {', '.join(offsets)}"] if offsets else []) + (
+            [f"fuzz {fuzz}"] if fuzz else []
+        )
+        rows.append(
+            (outcome.patch.name, str(len(outcome.changes)), outcome.state, "; ".join(notes))
+        )
+    if rows:
+        name = f"{plan.dist.name} {plan.dist.version}" + (f": {title}" if title else "")
+        out.table(name, ("patch", "files", "state", ""), rows, right="files")
+
+
+def _patch(outcome: Any, plan: Plan) -> dict[str, Any]:
+    from patchkit.cli.apply_loose import patch_json
+
+    return {**patch_json(outcome), "package": plan.dist.name}
+
+
+def _package(plan: Plan) -> dict[str, Any]:
+    state = plan.state
+    return {
+        "name": plan.dist.name,
+        "version": plan.dist.version,
+        "state": plan.kind,
+        "stack": state.stack if state is not None else None,
+        "series": state.digest if state is not None else None,
+        "changed": list(plan.changed),
+    }
