@@ -16,6 +16,7 @@ LONGEST = 60
 """Characters of a name made from a subject."""
 ENDINGS = (".patch", ".diff")
 
+_TYPED = re.compile(r"[A-Za-z0-9][\w.+-]*(?:/[A-Za-z0-9][\w.+-]*)*", re.ASCII)
 _NUMBER = re.compile(r"(?:v\d+-)?\d{1,5}[-_.]+(?=.)")
 _MAIL_ENDINGS = (".eml", ".mbox", ".mbx", ".txt", ".mail")
 
@@ -26,17 +27,17 @@ def patch_name(text: str) -> str:
     Raises UsageFault where a series file cannot name it.
     """
     name = text if text.endswith(ENDINGS) else f"{text}.patch"
+    why = "" if _TYPED.fullmatch(text) else "it has other characters, or begins with one of them"
     try:
-        entries = parse_series(f"{name}\n".encode()).entries
+        entries = parse_series(f"{name}\n".encode("utf-8", "surrogateescape")).entries
+        if not why and [entry.patch for entry in entries] != [name]:
+            why = "quilt reads it otherwise"
     except Refused as refusal:
+        why = refusal.findings[0].message
+    if why:
         raise UsageFault.because(
-            f"{text!r} cannot be the name of a patch: {refusal.findings[0].message}",
-            next="letters, digits, '-', '_' and '.'",
-        ) from None
-    if [entry.patch for entry in entries] != [name]:
-        raise UsageFault.because(
-            f"{text!r} cannot be the name of a patch: quilt reads it otherwise",
-            next="letters, digits, '-', '_' and '.'",
+            f"{text!r} cannot be the name of a patch: {why}",
+            next="letters and digits first, then also '-', '_', '.', '+'",
         )
     return name
 

@@ -15,7 +15,7 @@ from patchkit.series.mailtext import git_date
 
 DATE = "Wed, 01 Jan 2031 00:00:01 +0000"
 TEXT = st.text(
-    st.sampled_from("ab[]:=?<>@,. \n\t-/\0\r\"'éß" "Rr" "eF") | st.characters(codec="utf-8"),
+    st.sampled_from("ab[]:=?<>@,. \n\t-/\0\r\"'éßRreF") | st.characters(codec="utf-8"),
     max_size=40,
 )
 
