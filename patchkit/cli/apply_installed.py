@@ -11,7 +11,8 @@ from patchkit.cli.out import Out
 
 if TYPE_CHECKING:
     from patchkit.target.installed import Done
-    from patchkit.target.installed_plan import Plan, Words
+    from patchkit.target.installed_plan import Plan
+    from patchkit.target.installed_words import Words
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Asked:
 
     def words(self) -> Words:
         """The commands that messages name."""
-        from patchkit.target.installed_plan import Words
+        from patchkit.target.installed_words import Words
 
         where = "".join(
             f" {option} {value}"
@@ -124,7 +125,7 @@ def run_revert(asked: Asked) -> int:
         packages=[_package(plan) for plan in done.plans],
     )
     for plan in done.plans if done.ok else ():
-        from patchkit.target.installed_plan import of
+        from patchkit.target.installed_words import of
 
         what = of(plan.state) if plan.state is not None else "nothing"
         verb = "would be taken back" if asked.check else "taken back"

@@ -25,18 +25,18 @@ from patchkit.files.lock import folder_locked
 from patchkit.files.root import Root
 from patchkit.files.transaction import Recovered
 from patchkit.target.dist_info import (
-    JOURNAL,
     STATE,
     Dist,
     distributions,
     find_dist,
     pending_journal,
 )
-from patchkit.target.installed_base import base_files, edited_since, record_disagrees
+from patchkit.target.installed_base import edited_since, journal_finding, record_disagrees
 from patchkit.target.installed_packet import Packet
 from patchkit.target.installed_pin import plan_pin
-from patchkit.target.installed_plan import APPLIED, REFUSED, Plan, Words, patchable
+from patchkit.target.installed_plan import APPLIED, REFUSED, Plan, base_files, patchable
 from patchkit.target.installed_tree import InstalledTree
+from patchkit.target.installed_words import Words
 from patchkit.target.installed_write import Part, commit, needs_writing, roll_back, seal
 from patchkit.target.record_csv import NAME, restored
 
@@ -189,21 +189,6 @@ def one_site(dists: Sequence[Dist]) -> str:
             found="; ".join(f"{dist.name} in {dist.site}" for dist in dists),
             next="a command for each folder: --site DIR",
         )
-    )
-
-
-def journal_finding(site: str, words: Words) -> Finding | None:
-    """What to say where an interrupted command has left its journal, and nothing may be written."""
-    dist = pending_journal(site)
-    if dist is None:
-        return None
-    return Finding(
-        "journal",
-        f"a command that changed {dist.name} was interrupted: some files may be new, some old",
-        Where(file=dist.at(JOURNAL)),
-        expected="no journal",
-        found=dist.at(JOURNAL),
-        next=f"{words.apply} or {words.revert}: either undoes it first",
     )
 
 

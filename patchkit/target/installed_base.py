@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from patchkit.engine.model import File, blob_id
 from patchkit.engine.quote import show_path
-from patchkit.errors import Finding, Refused, Where
+from patchkit.errors import Finding, Where
 from patchkit.files.atomic import read_file
 from patchkit.files.root import Root
 from patchkit.series.lockfile import Blob, LockedPin
-from patchkit.target.dist_info import STATE, Dist, release
-from patchkit.target.installed_replay import take_back
+from patchkit.target.dist_info import JOURNAL, STATE, Dist, pending_journal, release
 from patchkit.target.installed_state import State, load_state
-from patchkit.target.installed_tree import InstalledTree
+from patchkit.target.installed_words import Words
 from patchkit.target.record_csv import ALGORITHMS, Row, digest_of, holds
 from patchkit.upstreams.setuptools_files import commit_in
 
@@ -32,6 +31,21 @@ def read_state(dist: Dist) -> State | None:
         return None
     return load_state(
         read_file(dist.at(STATE), MAX_STATE), os.path.join(dist.site, dist.path(STATE))
+    )
+
+
+def journal_finding(site: str, words: Words) -> Finding | None:
+    """What to say where an interrupted command has left its journal, and nothing may be written."""
+    dist = pending_journal(site)
+    if dist is None:
+        return None
+    return Finding(
+        "journal",
+        f"a command that changed {dist.name} was interrupted: some files may be new, some old",
+        Where(file=dist.at(JOURNAL)),
+        expected="no journal",
+        found=dist.at(JOURNAL),
+        next=f"{words.apply} or {words.revert}: either undoes it first",
     )
 
 
@@ -83,8 +97,8 @@ def edited_since(dist: Dist, state: State, root: Root) -> list[Finding]:
     for path in sorted(state.chain.paths):
         expected, inner = state.chain.after(path), state.site_path(path)
         file = root.get(inner)
-        if _oid(expected) != (file.oid if file is not None else None):
-            found.append(_edited(inner, _oid(expected), file))
+        if blob_oid(expected) != (file.oid if file is not None else None):
+            found.append(_edited(inner, blob_oid(expected), file))
         elif file is not None:
             wrong = record_disagrees(rows.get(inner), inner, file)
             found += [wrong] if wrong is not None else []
@@ -113,39 +127,10 @@ def lock_disagrees(path: str, expected: Blob | None, file: File | None, pin: str
         f"{show_path(path)} is not the file of {pin}, though RECORD agrees with it: "
         "the package was built from other sources",
         Where(file=path),
-        expected=_oid(expected) or "no file",
+        expected=blob_oid(expected) or "no file",
         found=file.oid if file is not None else "no file",
         next=f"install the wheel of {pin}",
     )
-
-
-def base_files(tree: InstalledTree, state: State) -> dict[str, File | None]:
-    """Tree path -> the file before patching, for every path of the state; ids as in its lock.
-
-    Raises Refused(verify-failed, …) where the record does not give them back.
-    """
-    changes: Mapping[str, File | None] = state.kept
-    if not changes:
-        changes, wrong = take_back(tree, state.patches)
-        if wrong:
-            raise Refused(*wrong)
-    out: dict[str, File | None] = {}
-    for path in sorted(state.chain.paths):
-        before = state.chain.before(path)
-        file = changes[path] if path in changes else tree.get(path)
-        if _oid(before) != (file.oid if file is not None else None):
-            raise Refused(
-                Finding(
-                    "verify-failed",
-                    f"taking the patches out of {show_path(path)} does not give the file back",
-                    Where(file=path),
-                    expected=_oid(before) or "no file",
-                    found=file.oid if file is not None else "no file",
-                    next="install the package again",
-                )
-            )
-        out[path] = File(file.data, before.mode) if file is not None and before else None
-    return out
 
 
 def others_edited(dist: Dist, root: Root, touched: Iterable[str], *, read: bool) -> list[Finding]:
@@ -216,5 +201,6 @@ def _edited(path: str, expected: str | None, file: File | None) -> Finding:
     )
 
 
-def _oid(blob: Blob | None) -> str | None:
+def blob_oid(blob: Blob | None) -> str | None:
+    """The id of a file that may not be there."""
     return blob.oid if blob is not None else None

@@ -15,18 +15,18 @@ from patchkit.files.root import Root
 from patchkit.series import state as lockstate
 from patchkit.series.state import TreeState, classify
 from patchkit.target.dist_info import Dist
-from patchkit.target.installed import journal_finding
 from patchkit.target.installed_base import (
     edited_since,
     identity,
+    journal_finding,
     lookup_of,
     others_edited,
     read_state,
     record_disagrees,
 )
 from patchkit.target.installed_packet import Packet
-from patchkit.target.installed_plan import Words, of
 from patchkit.target.installed_state import State
+from patchkit.target.installed_words import Words, of
 
 PRISTINE = lockstate.PRISTINE
 PATCHED = lockstate.PATCHED

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 
 from patchkit.engine.model import SYMLINK, Patch
 from patchkit.engine.quote import show_path
 from patchkit.engine.strip import Root, target_paths
 from patchkit.errors import Finding, Where
+from patchkit.target.installed_packet import excluded
 
 IN = "in"
 OUT = "out"
@@ -17,12 +17,6 @@ NATIVE = "native"
 Place = Callable[[str], str]
 """Of a tree path: IN the package, OUT of it, or NATIVE (it takes effect only when compiled)."""
 
-_COMPILED = (
-    *(".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".pyx", ".pxd", ".rs", ".S", ".cmake"),
-    *("/CMakeLists.txt", "/setup.py", "/setup.cfg", "/pyproject.toml", "/Cargo.toml"),
-    *("/meson.build", "/Makefile", "/MANIFEST.in"),
-)
-_COMPILED_FOLDERS = ("csrc/", "cmake/", "rust/")
 NOT_PACKAGED = frozenset(
     ("tests", "test", "testing", "docs", "doc", "benchmarks", "bench", "examples", "scripts", "ci")
 )
@@ -41,16 +35,6 @@ class Cut:
     kept: tuple[int, ...]
     left_out: tuple[str, ...]
     findings: tuple[Finding, ...]
-
-
-def compiled(path: str) -> bool:
-    """Whether a path of an unknown project is a native source or a build file, by its name."""
-    return f"/{path}".endswith(_COMPILED) or path.startswith(_COMPILED_FOLDERS)
-
-
-def excluded(path: str, patterns: Sequence[str]) -> bool:
-    """Whether one of the --exclude patterns fits; `*` takes slashes too, as in git apply."""
-    return any(fnmatchcase(path, pattern) for pattern in patterns)
 
 
 def cut(patch: Patch, root: Root, place: Place, exclude: Sequence[str] = ()) -> Cut:

@@ -22,15 +22,14 @@ from patchkit.series.lockfile import Blob, Lock, LockedPin, chain_of
 from patchkit.series.lockfile import Chain as LockedChain
 from patchkit.target.dist_info import Dist
 from patchkit.target.installed_base import edited_since, others_edited
-from patchkit.target.installed_cut import IN, NATIVE, OUT, Cut, compiled, cut
+from patchkit.target.installed_cut import IN, NATIVE, OUT, Cut, cut
 from patchkit.target.installed_owner import Found, find_owners
+from patchkit.target.installed_packet import compiled
 from patchkit.target.installed_plan import (
     ALREADY,
     APPLIED,
     REFUSED,
     Plan,
-    Words,
-    of,
     patchable,
     read_base,
     with_kept,
@@ -38,6 +37,7 @@ from patchkit.target.installed_plan import (
 from patchkit.target.installed_replay import left_at
 from patchkit.target.installed_state import IN_PLACE, LOOSE, SERIES, Recorded, State
 from patchkit.target.installed_tree import InstalledTree
+from patchkit.target.installed_words import Words, of
 from patchkit.target.installed_write import Part
 
 _NO_ENTRIES = hashlib.sha256(b"").hexdigest()

@@ -17,7 +17,8 @@ from patchkit.errors import Finding, PatchkitError, Refused, Where
 from patchkit.files.atomic import read_file
 from patchkit.files.root import Root
 from patchkit.target.dist_info import Dist, distributions, find_dist, normal
-from patchkit.target.installed_cut import IN, NATIVE, NOT_PACKAGED, OUT, compiled, cut
+from patchkit.target.installed_cut import IN, NATIVE, NOT_PACKAGED, OUT, cut
+from patchkit.target.installed_packet import compiled
 from patchkit.target.installed_tree import InstalledTree, JoinedTrees
 from patchkit.target.record_csv import MAX_BYTES, NAME
 

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
-from patchkit.engine.chain import Step
 from patchkit.series.lockfile import Chain, Lock
-from patchkit.target.installed_cut import compiled, excluded
 from patchkit.target.installed_state import State, series_digest
+
+if TYPE_CHECKING:
+    from patchkit.engine.chain import Step  # the whole engine: checking needs none of it
+
+_COMPILED = (
+    *(".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".pyx", ".pxd", ".rs", ".S", ".cmake"),
+    *("/CMakeLists.txt", "/setup.py", "/setup.cfg", "/pyproject.toml", "/Cargo.toml"),
+    *("/meson.build", "/Makefile", "/MANIFEST.in"),
+)
+_COMPILED_FOLDERS = ("csrc/", "cmake/", "rust/")
+
+
+def compiled(path: str) -> bool:
+    """Whether a path of an unknown project is a native source or a build file, by its name."""
+    return f"/{path}".endswith(_COMPILED) or path.startswith(_COMPILED_FOLDERS)
+
+
+def excluded(path: str, patterns: Sequence[str]) -> bool:
+    """Whether one of the --exclude patterns fits; `*` takes slashes too, as in git apply."""
+    return any(fnmatchcase(path, pattern) for pattern in patterns)
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,6 @@ from patchkit.target.installed_plan import (
     APPLIED,
     REFUSED,
     Plan,
-    Words,
-    of,
     patchable,
     read_base,
     with_kept,
@@ -43,6 +41,7 @@ from patchkit.target.installed_plan import (
 from patchkit.target.installed_replay import left_at
 from patchkit.target.installed_state import IN_PLACE, LOOSE, SERIES, Recorded, State, excerpt
 from patchkit.target.installed_tree import InstalledTree
+from patchkit.target.installed_words import Words, of
 from patchkit.target.installed_write import Part
 
 Files = Mapping[str, File | None]

@@ -1,4 +1,4 @@
-"""What a plan for one installed package is, and the words in which it tells the next command."""
+"""What a plan for one installed package is, and the base that it begins with."""
 
 from __future__ import annotations
 
@@ -11,24 +11,16 @@ from patchkit.engine.quote import show_path
 from patchkit.errors import Finding, Refused, Where
 from patchkit.files.root import Root
 from patchkit.target.dist_info import Dist
-from patchkit.target.installed_base import base_files, read_state, record_disagrees
-from patchkit.target.installed_replay import gives_back
+from patchkit.target.installed_base import blob_oid, read_state, record_disagrees
+from patchkit.target.installed_replay import gives_back, take_back
 from patchkit.target.installed_state import BUILD, Recorded, State
 from patchkit.target.installed_tree import InstalledTree
+from patchkit.target.installed_words import Words, of
 from patchkit.target.installed_write import Part
 
 APPLIED = "applied"
 ALREADY = "already-applied"
 REFUSED = "refused"
-
-
-@dataclass(frozen=True)
-class Words:
-    """The commands that messages name: the `patchkit` ones, or those of a bundle."""
-
-    apply: str = "patchkit apply … --installed"
-    check: str = "patchkit check --installed"
-    revert: str = "patchkit revert --installed"
 
 
 @dataclass(frozen=True)
@@ -78,13 +70,33 @@ def patchable(dist: Dist, words: Words) -> State | None:
     return state
 
 
-def of(state: State) -> str:
-    """Which patches a state holds, for people."""
-    if state.kind == "loose":
-        names = ", ".join(patch.name for patch in state.patches)
-        return f"loose patches: {names}"
-    stack = "the whole series" if state.stack is None else f"stack {state.stack}"
-    return f"{stack} of {state.lock.pin.name}, series {state.digest[:12]}"
+def base_files(tree: InstalledTree, state: State) -> dict[str, File | None]:
+    """Tree path -> the file before patching, for every path of the state; ids as in its lock.
+
+    Raises Refused(verify-failed, …) where the record does not give them back.
+    """
+    changes: Mapping[str, File | None] = state.kept
+    if not changes:
+        changes, wrong = take_back(tree, state.patches)
+        if wrong:
+            raise Refused(*wrong)
+    out: dict[str, File | None] = {}
+    for path in sorted(state.chain.paths):
+        before = state.chain.before(path)
+        file = changes[path] if path in changes else tree.get(path)
+        if blob_oid(before) != (file.oid if file is not None else None):
+            raise Refused(
+                Finding(
+                    "verify-failed",
+                    f"taking the patches out of {show_path(path)} does not give the file back",
+                    Where(file=path),
+                    expected=blob_oid(before) or "no file",
+                    found=file.oid if file is not None else "no file",
+                    next="install the package again",
+                )
+            )
+        out[path] = File(file.data, before.mode) if file is not None and before else None
+    return out
 
 
 def read_base(

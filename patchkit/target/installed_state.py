@@ -20,7 +20,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from patchkit.engine.model import EXECUTABLE, REGULAR, File, Patch
-from patchkit.engine.parse import parse
 from patchkit.engine.paths import unsafe
 from patchkit.errors import Finding, PatchkitError, Refused, Where
 from patchkit.series.lockfile import Chain, Lock
@@ -58,6 +57,8 @@ class Recorded:
 
     def cut(self) -> Patch:
         """The patch with its applied sections only. Raises Refused where it is damaged."""
+        from patchkit.engine.parse import parse  # checking needs no parser
+
         patch = parse(self.data, self.name)
         if patch.sha256 != self.sha256 or any(n >= len(patch.sections) for n in self.sections):
             raise ValueError(f"{self.name} is not the patch that was applied")
