@@ -85,7 +85,7 @@ class SmallProject:
         header = (
             "From: A. Author <a@example.invalid>\nDate: Mon, 30 Nov 2026 12:00:00 +0000\n"
             f"Subject: {name}\nOrigin: vendor\nForwarded: no\nLast-Update: 2026-11-30\n\n"
-            "Why.\n---\n\n"
+            "Why.\n---\n"
         )
         self.series.mkdir(parents=True, exist_ok=True)
         patch = self.series / f"{name}.patch"

@@ -8,10 +8,11 @@ from patchkit.check import chains, digests
 from patchkit.derive.base import Base, Bases
 from patchkit.derive.derive import Derived, commit_all, derive
 from patchkit.derive.project import Project
+from patchkit.derive.proofs import locked_proofs
 from patchkit.derive.relock import chain_from
 from patchkit.derive.selection import Selection
 from patchkit.errors import Finding, Refused
-from patchkit.series.folder import Series, proof_digests
+from patchkit.series.folder import Series
 from patchkit.series.lockfile import Chain as LockedChain
 from patchkit.series.lockfile import Lock
 from patchkit.series.pins import Pin
@@ -54,7 +55,7 @@ def prepare(
     series = project.series(pin.name)
     lock = project.lock(pin.name)
     locked = locked_chain(lock, selection)
-    proofs = proof_digests(project.series_folder(pin.name))
+    proofs = locked_proofs(project, pin.name, series)
     # An edited proof changes no tree: check says it, apply need not.
     wrong = [
         f

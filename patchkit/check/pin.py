@@ -9,10 +9,11 @@ from patchkit.derive.base import Base, Bases
 from patchkit.derive.builds import native_without_guard
 from patchkit.derive.derive import derive, trees_of
 from patchkit.derive.project import Project
+from patchkit.derive.proofs import locked_proofs
 from patchkit.derive.relock import chain_from
 from patchkit.derive.selection import WHOLE, Selection
 from patchkit.errors import Finding, Refused
-from patchkit.series.folder import Series, proof_digests
+from patchkit.series.folder import Series
 from patchkit.series.lockfile import Lock
 from patchkit.series.pins import Pin, Stack
 
@@ -63,7 +64,7 @@ def check_pin(
     findings.extend(series.findings)
     lock = _lock(project, pin, findings)
     if lock is not None:
-        proofs = proof_digests(project.series_folder(pin.name))
+        proofs = locked_proofs(project, pin.name, series)
         findings.extend(digests.compare(pin, series, proofs, lock))
     findings.extend(unused.notes(pin, series, project.pins.stacks.values()))
     base = bases.get(pin, source)

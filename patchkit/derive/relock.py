@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from patchkit.derive.derive import Derived, derive, trees_of
 from patchkit.derive.project import Project
+from patchkit.derive.proofs import locked_proofs
 from patchkit.derive.selection import Selection
 from patchkit.engine.model import File, Tree
 from patchkit.errors import Finding
-from patchkit.series.folder import Series, proof_digests
+from patchkit.series.folder import Series
 from patchkit.series.lockfile import Blob, Chain, Lock, LockedPin, chain_of
 from patchkit.series.pins import Pin
 from patchkit.series.quilt import entries_digest
@@ -59,7 +60,7 @@ def make_lock(
         locked_pin(pin),
         entries_digest(series.file.entries),
         tuple((p.name, p.sha256) for p in series.patches),
-        proof_digests(project.series_folder(pin.name)) if proofs is None else proofs,
+        locked_proofs(project, pin.name, series) if proofs is None else proofs,
         chains[None],
         {name: chain for name, chain in chains.items() if name is not None},
     )

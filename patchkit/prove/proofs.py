@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from patchkit.derive.project import Project
+from patchkit.derive.proofs import ORIGIN, inherited_from, proof_module
 from patchkit.series.folder import PROOFS, Series
 
 
@@ -24,24 +25,25 @@ class Proof:
     sha256: str
 
 
-def stem(patch: str) -> str:
-    """The patch's name without its folder and ending."""
-    return Path(patch).name.removesuffix(".patch").removesuffix(".diff")
-
-
-def module_name(patch: str) -> str:
-    """File name of the proof of `patch`."""
-    return f"test_{stem(patch).replace('-', '_').replace('.', '_')}.py"
-
-
 def find_proof(series_folder: Path, patch: str) -> Proof | None:
     """The proof of `patch`; None where it has none."""
+    proof = _proof_at(series_folder, proof_module(patch))
+    return replace(proof, patch=patch) if proof is not None else None
+
+
+def _proof_at(series_folder: Path, name: str) -> Proof | None:
     folder = series_folder / PROOFS
-    module = folder / module_name(patch)
+    module = folder / name
     if not module.is_file():
         return None
-    mutants = tuple(sorted((folder / f"{stem(patch)}.mutants").glob("*.diff")))
-    return Proof(patch, module, mutants, _digest(folder, module))
+    lead = name.removeprefix("test_").removesuffix(".py")
+    mutants = [
+        path
+        for at in sorted(folder.glob("*.mutants"))
+        if at.name.removesuffix(".mutants").replace("-", "_").replace(".", "_") == lead
+        for path in sorted(at.glob("*.diff"))
+    ]
+    return Proof("", module, tuple(mutants), _digest(folder, module))
 
 
 def proofs_of(project: Project, pin: str, series: Series) -> dict[str, Proof]:
@@ -51,26 +53,11 @@ def proofs_of(project: Project, pin: str, series: Series) -> dict[str, Proof]:
     for entry, header in zip(series.entries, series.headers, strict=True):
         proof = find_proof(project.series_folder(pin), entry.patch)
         if proof is None:
-            proof = _inherited(project, header.first("Rebased-From"), {pin})
+            heir = inherited_from(project, header.first(ORIGIN), {pin})
+            proof = _proof_at(project.series_folder(heir[0]), heir[1]) if heir else None
         if proof is not None:
             found[entry.patch] = replace(proof, patch=entry.patch)
     return found
-
-
-def _inherited(project: Project, origin: str, seen: set[str]) -> Proof | None:
-    pin, _, patch = origin.partition("/")
-    if not patch or pin in seen or pin not in project.pins.pins:
-        return None
-    proof = find_proof(project.series_folder(pin), patch)
-    if proof is not None:
-        return proof
-    if not project.has_series(pin):
-        return None
-    series = project.series(pin, strict=False)
-    for entry, header in zip(series.entries, series.headers, strict=True):
-        if entry.patch == patch:
-            return _inherited(project, header.first("Rebased-From"), {*seen, pin})
-    return None
 
 
 def _digest(folder: Path, module: Path) -> str:

@@ -1,0 +1,338 @@
+"""`patchkit rebase`: carry a series to another release; planned first, conflicts kept and named."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchkit.cli.options import Json, Offline, Pin
+from patchkit.errors import Finding, Refused, UsageFault, Where
+
+if TYPE_CHECKING:
+    from patchkit.authoring.session import Session
+    from patchkit.cli.out import Out
+    from patchkit.derive.base import Base
+    from patchkit.derive.derive import Derived
+    from patchkit.rebase.plan import Row
+    from patchkit.rebase.state import State
+    from patchkit.series.header import Header
+
+EXAMPLES = (
+    "Examples:  patchkit rebase --pin v0.30.0 --onto v0.33.0 --plan    "
+    "patchkit rebase --pin v0.30.0 --onto v0.33.0    patchkit rebase --continue"
+)
+
+
+def run(
+    context: typer.Context,
+    action: Annotated[
+        str | None, typer.Argument(metavar="[status]", help="status: say where a rebase stands.")
+    ] = None,
+    pin: Pin = None,
+    onto: Annotated[str | None, typer.Option("--onto", metavar="PIN", help="The release.")] = None,
+    plan: bool = typer.Option(False, "--plan", help="Only say what would become of each patch."),
+    direct: bool = typer.Option(False, "--direct", help="Do not look at the releases between."),
+    prove: bool = typer.Option(False, "--prove", help="Run the proofs on the release, too."),
+    python: Annotated[
+        str | None, typer.Option("--python", metavar="EXE", help="Interpreter for --prove.")
+    ] = None,
+    go_on: bool = typer.Option(False, "--continue", help="Take the conflict as settled; go on."),
+    skip: Annotated[
+        str | None, typer.Option("--skip", metavar="PATCH", help="Leave a patch out for now.")
+    ] = None,
+    drop: Annotated[
+        str | None, typer.Option("--drop", metavar="PATCH", help="Leave a patch out for good.")
+    ] = None,
+    abort: bool = typer.Option(False, "--abort", help="Forget the rebase; nothing was written."),
+    date: Annotated[
+        str | None, typer.Option("--date", metavar="DAY", help="What Last-Update becomes.")
+    ] = None,
+    offline: Offline = False,
+    as_json: Json = False,
+) -> None:
+    """Merge every patch three-way onto another release and write the new pin's series and lock."""
+    from patchkit.authoring.session import session
+    from patchkit.authoring.when import when
+    from patchkit.cli.out import Out
+    from patchkit.cli.progress import progress
+    from patchkit.rebase import state as states
+    from patchkit.rebase.state import State
+
+    if action not in (None, "status"):
+        raise UsageFault.because(f"{action}: not status", next="patchkit rebase status")
+    out = Out("rebase", as_json=as_json)
+    with (
+        progress(quiet=as_json) as bar,
+        session(context.obj, offline=offline, progress=bar) as held,
+    ):
+        project = held.project
+        if abort:
+            _forget(held, None)
+            out.line("the rebase is forgotten; series/ is as it was")
+            raise typer.Exit(out.close())
+        known = states.load(project)
+        if action == "status":
+            raise typer.Exit(_status(out, known))
+        if known is None:
+            if go_on:
+                raise Refused(_none_under_way())
+            if onto is None:
+                raise UsageFault.because("--onto is needed: the release", next="--onto v0.33.0")
+            known = State(held.pin(pin).name, project.pins.pin(onto).name, when(date).day, direct)
+            _require_new(held, known, plan)
+        elif {onto, pin} - {None, known.onto, known.pin} or not (go_on or skip or drop or plan):
+            raise Refused(_under_way(known))
+        for name, reason in ((skip, "skipped"), (drop, "dropped by hand")):
+            if name is not None:
+                known = known.without(_patch_name(held, known, name), reason)
+        code = _advance(out, held, known, plan, prove, python, go_on)
+    raise typer.Exit(code)
+
+
+def _advance(
+    out: Out,
+    held: Session,
+    state: State,
+    only_plan: bool,
+    prove: bool,
+    python: str | None,
+    go_on: bool,
+) -> int:
+    from patchkit.authoring.sealing import write_files
+    from patchkit.derive.derive import derive
+    from patchkit.derive.selection import Selection
+    from patchkit.engine.model import File
+    from patchkit.prove import environment
+    from patchkit.prove.proofs import proofs_of
+    from patchkit.rebase import conflict, proving, resolutions
+    from patchkit.rebase import plan as planning
+    from patchkit.rebase.finish import finish
+    from patchkit.rebase.prover import prover_for
+    from patchkit.rebase.releases import between
+
+    project, store = held.project, held.bases.store
+    old_pin, new_pin = project.pins.pin(state.pin), project.pins.pin(state.onto)
+    series = project.series(old_pin.name)
+    headers = {e.patch: h for e, h in zip(series.entries, series.headers, strict=True)}
+    old = held.bases.get(old_pin)
+    derived = derive(series, old.tree(store), Selection())
+    out.find(derived.findings)
+    if not derived.ok:
+        return out.close()
+    pins = [new_pin] if state.direct else between(project, old_pin, new_pin)
+    pairs = [(p.name, held.bases.get(p)) for p in pins]
+
+    def planned() -> list[Row]:
+        return planning.plan(store, derived, old, pairs, resolved=state.resolved, left=state.left)
+
+    rows = planned()
+    new_files: dict[str, File] = {}
+    if go_on and state.stopped and not only_plan:
+        versions = conflict.versions_of(store, derived, old.tree(store), rows[-1], state.stopped)
+        settled = conflict.read_back(store, versions, state.stopped, state.at)
+        name = resolutions.key(versions.three())
+        new_files.update(resolutions.file_of(name, state.stopped, state.onto, settled))
+        state = state.settled(state.stopped, settled)
+        rows = planned()
+    proofs = proofs_of(project, old_pin.name, series)
+    if prove:
+        made = environment.given(python) if python else environment.ready(store.root)
+        rows = [prover_for(project, store, made, row, proofs) for row in rows]
+    else:
+        digest = environment.digest_of_list()
+        rows = [proving.recorded(store, row, proofs, digest) for row in rows]
+    _table(out, state, rows)
+    last = rows[-1]
+    reasons = _reasons(state, rows)
+    stopped = conflict.first_conflict(last)
+    if only_plan:
+        out.line("nothing was written (--plan)")
+        return out.close(1 if stopped is not None else None)
+    if new_files:
+        write_files(project, new_files, "rebase")
+    if stopped is None:
+        ready = finish(project, store, derived, state.pin, last, state.day, reasons)
+        out.find(ready.findings)
+        done = write_files(project, ready.files, f"rebase onto {state.onto}")
+        _forget(held, state)
+        out.put(written=done, tree=ready.tree)
+        out.line(f"series/{state.onto}: {len(ready.series.entries)} patches; tree {ready.tree}")
+        out.line(f"next: patchkit check --pin {state.onto}, patchkit prove --pin {state.onto}")
+        return out.close()
+    return _stop(out, held, state, last, derived, old, headers, stopped.patch)
+
+
+def _stop(
+    out: Out,
+    held: Session,
+    state: State,
+    last: Row,
+    derived: Derived,
+    old: Base,
+    headers: Mapping[str, Header],
+    patch: str,
+) -> int:
+    from dataclasses import replace
+
+    from patchkit.files.growing import remove_folder
+    from patchkit.rebase import conflict, resolutions
+    from patchkit.rebase import state as states
+
+    project, store = held.project, held.bases.store
+    for cell in last.cells:
+        if cell.text == "conflict":
+            out.find(cell.findings)
+    at = os.path.join(project.folder, "build", f"rebase-{state.pin}-{state.onto}")
+    versions = conflict.versions_of(store, derived, old.tree(store), last, patch)
+    remembered = resolutions.find(project, resolutions.key(versions.three()))
+    if state.at:
+        remove_folder(state.at)
+    paths = conflict.lay_out(store, last, versions, headers, patch, at, remembered)
+    states.save(project, replace(state, stopped=patch, at=at))
+    shown = os.path.relpath(at)
+    out.put(stopped=patch, work_tree=at, open=paths)
+    if remembered is not None:
+        out.line(f"a settled conflict of this kind was found and put into {shown}: look at it")
+    out.line(f"{patch} waits in {shown}: " + ", ".join(paths))
+    out.line(
+        f"next: edit there, then patchkit rebase --continue (or --skip/--drop {patch}, --abort)"
+    )
+    return out.close(1)
+
+
+def _forget(held: Session, state: State | None) -> None:
+    """End the rebase: its state goes, and the work tree of its last conflict."""
+    from patchkit.files.growing import remove_folder
+    from patchkit.rebase import state as states
+
+    if state is None:
+        try:
+            state = states.load(held.project)
+        except Refused:
+            state = None  # --abort is the way out of a state that cannot be read
+    states.forget(held.project)
+    if state is not None and state.at:
+        remove_folder(state.at)
+
+
+def _table(out: Out, state: State, rows: list[Row]) -> None:
+    columns = ["patch", *(row.pin for row in rows), "proof"]
+    table = [
+        (cells[0].patch, *(c.words for c in cells), cells[-1].proof)
+        for cells in zip(*(row.cells for row in rows), strict=True)
+    ]
+    out.table(f"{state.pin} onto {state.onto}", columns, table)
+    out.put(
+        pin=state.pin,
+        onto=state.onto,
+        plan=[
+            {
+                "pin": row.pin,
+                "patches": [
+                    {
+                        "patch": c.patch,
+                        "text": c.text,
+                        "since": c.since,
+                        "taken": list(c.taken),
+                        "moved": dict(c.moved),
+                        "conflicts": sorted({clash.path for clash in c.clashes}),
+                        "proof": c.proof,
+                    }
+                    for c in row.cells
+                ],
+            }
+            for row in rows
+        ],
+    )
+    for cell in rows[-1].cells:
+        for old, new in cell.moved.items():
+            out.line(f"{cell.patch}: {old} is {new} in {state.onto}")
+        for hunk in cell.taken:
+            out.line(f"{cell.patch}: {state.onto} has it already: {hunk}")
+        if cell.proof == "obsolete":
+            out.find(
+                [
+                    Finding(
+                        "obsolete",
+                        f"every witness of {cell.patch} passes on the bare {state.onto}",
+                        Where(patch=cell.patch),
+                        expected="a witness that fails without the patch",
+                        found=f"text: {cell.words}",
+                        next=f"patchkit rebase --pin {state.pin} --onto {state.onto} "
+                        f"--drop {cell.patch}",
+                        note=True,
+                    )
+                ]
+            )
+
+
+def _reasons(state: State, rows: list[Row]) -> dict[str, str]:
+    reasons = dict(state.left)
+    for row in rows:
+        for cell in row.cells:
+            if cell.text == "upstreamed":
+                reasons.setdefault(cell.patch, f"upstreamed in {row.pin}")
+    return reasons
+
+
+def _status(out: Out, state: State | None) -> int:
+    if state is None:
+        out.line("no rebase is under way")
+        out.put(under_way=False)
+        return out.close()
+    out.put(under_way=True, pin=state.pin, onto=state.onto, stopped=state.stopped, at=state.at)
+    out.line(f"{state.pin} onto {state.onto}, {len(state.resolved)} conflict(s) settled")
+    for name, reason in state.left.items():
+        out.line(f"{name}: {reason}")
+    if state.stopped:
+        out.line(f"{state.stopped} waits in {state.at}")
+        out.line("next: edit there, then patchkit rebase --continue")
+    return out.close()
+
+
+def _patch_name(held: Session, state: State, name: str) -> str:
+    names = held.project.series(state.pin).file.names()
+    found = next((n for n in (name, f"{name}.patch") if n in names), None)
+    if found is None:
+        raise UsageFault.because(f"{name} is not among the patches of {state.pin}")
+    return found
+
+
+def _require_new(held: Session, state: State, only_plan: bool) -> None:
+    if state.pin == state.onto:
+        raise UsageFault.because("--pin and --onto are the same release")
+    if not only_plan and held.project.has_series(state.onto):
+        raise Refused(
+            Finding(
+                "target-exists",
+                f"{state.onto} has a series already",
+                Where(file=os.path.join("series", state.onto, "series")),
+                expected="no series there",
+                found="one",
+                next=f"remove series/{state.onto}, or look first: "
+                f"patchkit rebase --pin {state.pin} --onto {state.onto} --plan",
+            )
+        )
+
+
+def _none_under_way() -> Finding:
+    return Finding(
+        "no-op",
+        "no rebase is under way",
+        expected="a rebase that stopped at a conflict",
+        found="none",
+        next="patchkit rebase --pin OLD --onto NEW",
+    )
+
+
+def _under_way(state: State) -> Finding:
+    return Finding(
+        "journal",
+        f"a rebase of {state.pin} onto {state.onto} is under way",
+        expected="--continue, --skip PATCH, --drop PATCH or --abort",
+        found=f"{state.stopped or 'no patch'} waits",
+        next="patchkit rebase status",
+    )

@@ -1,0 +1,50 @@
+"""Which proofs a pin's lock speaks of: its own, and those that its patches inherit."""
+
+from __future__ import annotations
+
+import hashlib
+
+from patchkit.derive.project import Project
+from patchkit.series.folder import PROOFS, Series, proof_digests
+
+ORIGIN = "Rebased-From"
+"""Header field of a carried patch: PIN/PATCH, what it was carried from."""
+
+
+def proof_module(patch: str) -> str:
+    """File name of the proof of `patch`."""
+    stem = patch.rpartition("/")[2].removesuffix(".patch").removesuffix(".diff")
+    return f"test_{stem.replace('-', '_').replace('.', '_')}.py"
+
+
+def locked_proofs(project: Project, pin: str, series: Series) -> dict[str, str]:
+    """sha256 by path: of the pin's own proofs below its folder, and, as PIN/proofs/FILE, of each
+    proof that a patch without one inherits from the patch it was carried from."""
+    found = proof_digests(project.series_folder(pin))
+    for entry, header in zip(series.entries, series.headers, strict=True):
+        if f"{PROOFS}/{proof_module(entry.patch)}" in found:
+            continue
+        heir = inherited_from(project, header.first(ORIGIN), {pin})
+        if heir is not None:
+            origin, name = heir
+            path = project.series_folder(origin) / PROOFS / name
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            found[f"{origin}/{PROOFS}/{name}"] = digest
+    return found
+
+
+def inherited_from(project: Project, origin: str, seen: set[str]) -> tuple[str, str] | None:
+    """Pin and file name of the proof that `origin` (PIN/PATCH) has, however far back."""
+    pin, _, patch = origin.partition("/")
+    if not patch or pin in seen or pin not in project.pins.pins:
+        return None
+    name = proof_module(patch)
+    if (project.series_folder(pin) / PROOFS / name).is_file():
+        return pin, name
+    if not project.has_series(pin):
+        return None
+    series = project.series(pin, strict=False)
+    for entry, header in zip(series.entries, series.headers, strict=True):
+        if entry.patch == patch:
+            return inherited_from(project, header.first(ORIGIN), {*seen, pin})
+    return None

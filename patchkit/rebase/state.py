@@ -1,0 +1,139 @@
+"""A rebase under way: what was asked, what was settled, kept in the project until it ends."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from patchkit.derive.project import Project
+from patchkit.engine.model import EXECUTABLE, REGULAR, SYMLINK, File
+from patchkit.engine.paths import unsafe
+from patchkit.errors import Finding, Refused, Where
+from patchkit.files.atomic import make_folder, read_file, write_file
+from patchkit.files.growing import remove_file
+from patchkit.files.root import OWN
+from patchkit.rebase.plan import Resolved
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class State:
+    """pin, onto: names. day: what Last-Update becomes. left: patches left out by hand -> reason.
+    resolved: settled conflicts. stopped: the patch whose conflict waits; at: its work tree."""
+
+    pin: str
+    onto: str
+    day: str
+    direct: bool = False
+    left: Mapping[str, str] = field(default_factory=dict)
+    resolved: Mapping[str, Resolved] = field(default_factory=dict)
+    stopped: str = ""
+    at: str = ""
+
+    def settled(self, patch: str, resolved: Resolved) -> State:
+        """The state with the conflict of `patch` settled."""
+        return replace(self, resolved={**self.resolved, patch: resolved}, stopped="")
+
+    def without(self, patch: str, reason: str) -> State:
+        """The state with `patch` left out."""
+        return replace(self, left={**self.left, patch: reason}, stopped="")
+
+
+def path_of(project: Project) -> str:
+    """Where the state of a project stands."""
+    return os.path.join(project.folder, OWN, "rebase.json")
+
+
+def load(project: Project) -> State | None:
+    """The rebase under way; None where there is none. Raises Refused(journal)."""
+    at = path_of(project)
+    if not os.path.lexists(at):
+        return None
+    try:
+        body = json.loads(read_file(at))
+        if body["format"] != FORMAT:
+            raise ValueError(f"format {body['format']}")
+        texts = [str(body[key]) for key in ("pin", "onto", "day", "stopped", "at")]
+        return State(
+            texts[0],
+            texts[1],
+            texts[2],
+            bool(body["direct"]),
+            {str(k): str(v) for k, v in body["left"].items()},
+            {str(k): read_resolved(v) for k, v in body["resolved"].items()},
+            texts[3],
+            texts[4],
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise Refused(
+            Finding(
+                "journal",
+                f"the state of a rebase cannot be read: {error}",
+                Where(file=at),
+                expected=f"a state of format {FORMAT}",
+                next=f"patchkit rebase --abort, or remove {at}",
+            )
+        ) from error
+
+
+def save(project: Project, state: State) -> None:
+    """Replace the state, in one rename."""
+    body = {
+        "format": FORMAT,
+        "pin": state.pin,
+        "onto": state.onto,
+        "day": state.day,
+        "direct": state.direct,
+        "left": dict(state.left),
+        "resolved": {name: write_resolved(r) for name, r in state.resolved.items()},
+        "stopped": state.stopped,
+        "at": state.at,
+    }
+    make_folder(os.path.dirname(path_of(project)))
+    write_file(
+        path_of(project), (json.dumps(body, indent=1, sort_keys=True) + "\n").encode("ascii")
+    )
+
+
+def forget(project: Project) -> None:
+    """Remove the state."""
+    remove_file(path_of(project))
+
+
+def write_resolved(resolved: Resolved) -> dict[str, object]:
+    """A settled conflict as JSON can hold it: text where it is text."""
+    files: dict[str, object] = {}
+    for path, file in sorted(resolved.changes.items()):
+        if file is None:
+            files[path] = None
+            continue
+        try:
+            files[path] = {"mode": f"{file.mode:o}", "text": file.data.decode("utf-8")}
+        except UnicodeDecodeError:
+            files[path] = {"mode": f"{file.mode:o}", "base64": base64.b64encode(file.data).decode()}
+    return {"before": dict(sorted(resolved.before.items())), "files": files}
+
+
+def read_resolved(body: object) -> Resolved:
+    """Back from JSON. Raises ValueError, KeyError, TypeError for anything else."""
+    if not isinstance(body, dict):
+        raise TypeError("not a settled conflict")
+    changes: dict[str, File | None] = {}
+    for path, row in body["files"].items():
+        reason = unsafe(path)
+        if reason is not None:
+            raise ValueError(f"a path may not be used: {reason}")
+        if row is None:
+            changes[path] = None
+            continue
+        mode = int(row["mode"], 8)
+        if mode not in (REGULAR, EXECUTABLE, SYMLINK):
+            raise ValueError("not a mode")
+        data = row["text"].encode() if "text" in row else base64.b64decode(row["base64"])
+        changes[path] = File(data, mode)
+    before = {str(path): str(oid) for path, oid in body["before"].items()}
+    return Resolved(changes, before)
