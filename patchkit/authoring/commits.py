@@ -110,14 +110,17 @@ def merged_order(old: Sequence[str], made: Sequence[str], count: int) -> list[st
     """The new order: the made patches in theirs, and the old ones that were not in the tree.
 
     count: how many of the old ones the tree began with; of these the missing ones were taken out.
-    Each other stands behind the nearest one before it that is there.
+    Each later one stands behind the later one before it, else behind all that the tree began with.
     """
+    later = list(old[count:])
     order = list(made)
-    for index, name in enumerate(old):
-        if index < count or name in order:
+    behind = next((i for i, name in enumerate(made) if name in later), len(made))
+    for index, name in enumerate(later):
+        if name in order:
             continue
-        before = next((n for n in reversed(old[:index]) if n in order), None)
-        order.insert(order.index(before) + 1 if before is not None else 0, name)
+        before = next((n for n in reversed(later[:index]) if n in order), None)
+        at = order.index(before) + 1 if before is not None else behind
+        order.insert(at, name)
     return order
 
 

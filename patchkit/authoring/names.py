@@ -66,7 +66,7 @@ def from_subject(subject: str) -> str:
 def from_file(path: str) -> str:
     """A name for what comes from the file `path`: without numbers in front, ending in .patch."""
     stem = os.path.basename(path)
-    for ending in (*ENDINGS, *_MAIL_ENDINGS):
+    for ending in (*_MAIL_ENDINGS, *ENDINGS):
         stem = stem.removesuffix(ending)
     stem = _NUMBER.sub("", stem, count=1) if _NUMBER.match(stem) else stem
     stem = re.sub(r"[^A-Za-z0-9._+-]+", "-", stem).strip("-.") or "patch"

@@ -150,7 +150,7 @@ def _pin(
         if head is None:
             return Pin(asked.pin or "base", upstream.name)
         name = asked.pin or next(iter(head.tags), "base")
-        if asked.pin and not head.is_tag and head.tags and asked.pin not in head.tags:
+        if asked.pin and not head.is_tag:
             findings.append(_not_the_tag(asked.pin, at, head.commit))
         return Pin(name, upstream.name, head.commit)
     if asked.pin is None:
