@@ -16,6 +16,7 @@ MODULES = (
     "drift",
     "rebase",
     "fetch",
+    "build",
     "revert",
     "new",
     "edit",

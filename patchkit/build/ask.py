@@ -1,0 +1,34 @@
+"""What is asked of a build, as the command line says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from patchkit.errors import UsageFault
+
+HOWS = ("overlay", "empty", "cuda", "cpu")
+OVERLAY, EMPTY, CUDA, CPU = HOWS
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Each None where it was not said."""
+
+    pin: str | None = None
+    stack: str | None = None
+    how: str | None = None
+    base_wheel: str | None = None
+    sha256: str | None = None
+    arch: str | None = None
+    source: str | None = None
+
+    def checked(self) -> str:
+        """Which build is meant. Raises UsageFault for what cannot be meant."""
+        how = self.how or OVERLAY
+        if how not in HOWS:
+            raise UsageFault.because(f"--how takes {', '.join(HOWS)}; not {how}")
+        if how != OVERLAY and (self.base_wheel or self.sha256):
+            raise UsageFault.because("--base-wheel and --sha256 go with --how overlay")
+        if self.sha256 and not self.base_wheel:
+            raise UsageFault.because("--sha256 goes with --base-wheel")
+        return how

@@ -1,0 +1,95 @@
+"""Builds as a whole: from what is asked to a wheel with its papers, and the check of one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+from patchkit.build import overlay
+from patchkit.build.ask import OVERLAY, Asked
+from patchkit.build.basewheel import choose, machine
+from patchkit.build.beside import write_beside
+from patchkit.build.built import Built
+from patchkit.build.changes import refuse
+from patchkit.build.inputs import Inputs, gather
+from patchkit.build.verify import claim_of, compare
+from patchkit.derive.base import Bases
+from patchkit.derive.project import Project
+from patchkit.derive.selection import Selection
+from patchkit.errors import Finding, Refused
+from patchkit.files.atomic import make_folder
+from patchkit.source.base import Progress, silent
+
+
+def build(
+    project: Project, bases: Bases, asked: Asked, out: str, progress: Progress = silent
+) -> tuple[Built, tuple[str, str]]:
+    """Build into the folder `out`; the wheel, and the paths of its provenance and SBOM.
+
+    Raises UsageFault, Refused and EnvironmentFault; nothing is written then.
+    """
+    how = asked.checked()
+    inputs = _inputs(project, bases, asked)
+    built = _build(inputs, bases, asked, how, out, progress)
+    return built, write_beside(inputs, built)
+
+
+def check(
+    project: Project, bases: Bases, asked: Asked, wheel: str, progress: Progress = silent
+) -> tuple[Built, list[Finding]]:
+    """Build again what `wheel` says it is, compare, and keep nothing."""
+    claim = claim_of(wheel)
+    from dataclasses import replace
+
+    asked = replace(
+        asked,
+        pin=asked.pin or claim.state.lock.pin.name,
+        stack=asked.stack or claim.state.stack,
+        how=asked.how or claim.how,
+        arch=asked.arch or _arch_of(wheel),
+    )
+    how = asked.checked()
+    inputs = _inputs(project, bases, asked)
+    make_folder(bases.store.root)
+    with tempfile.TemporaryDirectory(prefix="verify-", dir=bases.store.root) as folder:
+        built = _build(inputs, bases, asked, how, folder, progress)
+        return built, compare(wheel, built.path)
+
+
+def _inputs(project: Project, bases: Bases, asked: Asked) -> Inputs:
+    stack = project.stack(asked.stack or "default")
+    return gather(project, project.one_pin(asked.pin), Selection(stack), bases, asked.source)
+
+
+def _build(
+    inputs: Inputs, bases: Bases, asked: Asked, how: str, out: str, progress: Progress
+) -> Built:
+    if how == OVERLAY:
+        _refuse_native(inputs)
+        given = choose(
+            inputs.upstream,
+            inputs.pin,
+            arch=asked.arch or machine(),
+            given=asked.base_wheel,
+            sha256=asked.sha256,
+            root=bases.store.root,
+            offline=bases.offline,
+            progress=progress,
+        )
+        return overlay.build(inputs, given, out, progress)
+    raise AssertionError(how)
+
+
+def _refuse_native(inputs: Inputs) -> None:
+    """Before 300 MB are fetched: what no base wheel could make up for."""
+    way_out = f"patchkit build --pin {inputs.pin.name} --stack {inputs.selection.name} --how cuda"
+    members = {path for path in inputs.differing if path in inputs.base}
+    changes = inputs.always_native()
+    found = refuse(inputs.known, changes, inputs.base, members, inputs.title, way_out)
+    if found:
+        raise Refused(*found)
+
+
+def _arch_of(wheel: str) -> str | None:
+    name = os.path.basename(wheel).removesuffix(".whl")
+    return next((arch for arch in ("x86_64", "aarch64") if name.endswith(f"_{arch}")), None)

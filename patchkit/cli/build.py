@@ -1,0 +1,114 @@
+"""`patchkit build`: a wheel of a patched release, the same bytes from the same inputs."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchkit.cli.options import Json, Offline, Pin, Source, Stack
+
+if TYPE_CHECKING:
+    from patchkit.build.built import Built
+    from patchkit.cli.out import Out
+
+EXAMPLES = (
+    "Examples:  patchkit build --pin v0.30.0    patchkit build --pin v0.30.0 --how empty    "
+    "patchkit build --verify dist/vllm-….whl"
+)
+
+
+def run(
+    context: typer.Context,
+    pin: Pin = None,
+    stack: Stack = None,
+    how: Annotated[
+        str | None,
+        typer.Option(
+            "--how",
+            metavar="overlay|empty|cuda|cpu",
+            help="overlay (default): the official wheel with the changed files. empty: upstream's "
+            "build without compiled parts. cuda, cpu: what a full build needs, printed.",
+        ),
+    ] = None,
+    base_wheel: Annotated[
+        str | None,
+        typer.Option("--base-wheel", metavar="FILE|URL", help="Another base; needs --sha256."),
+    ] = None,
+    sha256: Annotated[
+        str | None, typer.Option("--sha256", metavar="DIGEST", help="Of the --base-wheel.")
+    ] = None,
+    arch: Annotated[
+        str | None,
+        typer.Option("--arch", metavar="ARCH", help="x86_64 or aarch64. Default: this machine's."),
+    ] = None,
+    out_folder: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Where to. Default: build/wheels."),
+    ] = None,
+    verify: Annotated[
+        str | None,
+        typer.Option("--verify", metavar="WHEEL", help="Build it again and compare; keep nothing."),
+    ] = None,
+    source: Source = None,
+    offline: Offline = False,
+    as_json: Json = False,
+) -> None:
+    """Build a wheel of a pin with a stack's patches, its provenance and its SBOM beside it."""
+    from patchkit.build.ask import Asked
+    from patchkit.build.run import build, check
+    from patchkit.cli.out import Out
+    from patchkit.cli.progress import progress
+    from patchkit.derive.base import open_bases
+    from patchkit.derive.project import find
+
+    out = Out("build", as_json=as_json)
+    project = find(context.obj)
+    asked = Asked(pin, stack, how, base_wheel, sha256, arch, source)
+    with (
+        progress(quiet=as_json) as bar,
+        open_bases(project, offline=offline, progress=bar) as bases,
+    ):
+        if verify is not None:
+            again, findings = check(project, bases, asked, verify, bar)
+            out.find(findings)
+            out.put(wheel=os.path.abspath(verify), again=_facts(again), same=out.ok())
+            _show(out, again)
+            out.line("the same" if not out.findings else "the same files" if out.ok() else "")
+        else:
+            at = out_folder or os.path.join(project.folder, "build", "wheels")
+            built, beside = build(project, bases, asked, os.path.abspath(at), bar)
+            out.put(**_facts(built), path=built.path, provenance=beside[0], sbom=beside[1])
+            _show(out, built)
+            for path in (built.path, *beside):
+                out.line(os.path.relpath(path))
+    raise typer.Exit(out.close())
+
+
+def _facts(built: Built) -> dict[str, object]:
+    return {
+        "file": built.file_name,
+        "version": built.version,
+        "how": built.how,
+        "sha256": built.sha256,
+        "content": built.content,
+        "bytes": built.size,
+        "changed": list(built.changed),
+        "removed": list(built.gone),
+        "left_out": list(built.left_out),
+    }
+
+
+def _show(out: Out, built: Built) -> None:
+    rows = [
+        ("version", built.version),
+        ("sha256", built.sha256),
+        ("content", built.content),
+        ("size", f"{built.size} bytes"),
+        ("changed", f"{len(built.changed)} files, {len(built.gone)} removed"),
+    ]
+    if built.left_out:
+        rows.append(("left out", ", ".join(built.left_out)))
+    for name, text in rows:
+        out.line(f"{name + ':':10} {text}")
