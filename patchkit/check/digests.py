@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from patchkit.errors import Finding, Where
-from patchkit.series.folder import Series
 from patchkit.series.lockfile import Lock
 from patchkit.series.pins import Pin
-from patchkit.series.quilt import entries_digest
+from patchkit.series.quilt import SeriesFile, entries_digest
+
+if TYPE_CHECKING:
+    from patchkit.series.folder import Series
 
 
 def compare(pin: Pin, series: Series, proofs: Mapping[str, str], lock: Lock) -> list[Finding]:
     """Every digest that differs. proofs: path below the series folder -> sha256."""
-    return [
-        *_pin(pin, lock),
-        *_patches(pin, series, lock),
-        *_proofs(pin, proofs, lock),
-    ]
+    found = {patch.name: patch.sha256 for patch in series.patches}
+    return [*compare_series(pin, series.file, found, lock), *_proofs(pin, proofs, lock)]
+
+
+def compare_series(
+    pin: Pin, file: SeriesFile, found: Mapping[str, str], lock: Lock
+) -> list[Finding]:
+    """As `compare`, of what decides a tree: the pin, the series file, the patches. found: patch
+    -> sha256."""
+    return [*_pin(pin, lock), *_patches(pin, file, found, lock)]
 
 
 def _pin(pin: Pin, lock: Lock) -> Iterator[Finding]:
@@ -47,10 +55,9 @@ def _pin(pin: Pin, lock: Lock) -> Iterator[Finding]:
             )
 
 
-def _patches(pin: Pin, series: Series, lock: Lock) -> Iterator[Finding]:
+def _patches(pin: Pin, file: SeriesFile, found: Mapping[str, str], lock: Lock) -> Iterator[Finding]:
     relock = f"put the file back, or, if the change is meant: patchkit lock --pin {pin.name}"
     locked = dict(lock.patches)
-    found = {patch.name: patch.sha256 for patch in series.patches}
     for name, digest in found.items():
         if name in locked and locked[name] != digest:
             yield Finding(
@@ -62,7 +69,7 @@ def _patches(pin: Pin, series: Series, lock: Lock) -> Iterator[Finding]:
                 next=relock,
             )
     order = [name for name, _ in lock.patches]
-    names = [entry.patch for entry in series.file.entries]
+    names = [entry.patch for entry in file.entries]
     if names != order:
         gone = [n for n in order if n not in names]
         new = [n for n in names if n not in order]
@@ -76,14 +83,14 @@ def _patches(pin: Pin, series: Series, lock: Lock) -> Iterator[Finding]:
             found="; ".join(words) or "another order: " + ", ".join(names),
             next=relock,
         )
-    elif lock.entries != entries_digest(series.file.entries):
+    elif lock.entries != entries_digest(file.entries):
         yield Finding(
             "series-edited",
             "an option or a guard of the series file was changed",
             Where(file=os.path.join("series", pin.name, "series")),
             expected=f"entries {lock.entries[:12]}",
-            found=f"entries {entries_digest(series.file.entries)[:12]}: "
-            + ", ".join(entry.text() for entry in series.file.entries),
+            found=f"entries {entries_digest(file.entries)[:12]}: "
+            + ", ".join(entry.text() for entry in file.entries),
             next=relock,
         )
 

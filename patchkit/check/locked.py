@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from patchkit.check import chains, digests
+from patchkit.check.digests import compare_series
 from patchkit.derive.base import Base, Bases
-from patchkit.derive.derive import Derived, commit_all, derive
+from patchkit.derive.prefix import Counts, Memory, Prefix, memory_of
 from patchkit.derive.project import Project
-from patchkit.derive.proofs import locked_proofs
-from patchkit.derive.relock import chain_from
 from patchkit.derive.selection import Selection
 from patchkit.errors import Finding, Refused
-from patchkit.series.folder import Series
+from patchkit.series.listing import Listing
 from patchkit.series.lockfile import Chain as LockedChain
 from patchkit.series.lockfile import Lock
 from patchkit.series.pins import Pin
+from patchkit.series.quilt import Entry
 from patchkit.store.commits import Chain
+from patchkit.store.repo import Store
+
+
+@dataclass(frozen=True)
+class Row:
+    """One patch of the series: what it changes, and what became of it (applied, refused, left
+    out, not tried)."""
+
+    patch: str
+    guard: str | None
+    files: int
+    added: int
+    removed: int
+    state: str
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A selection, applied in memory and found as locked.
+    """A selection, applied in memory or known from before, and found as locked.
 
-    chain: its commits and trees, None where something is wrong; findings then say what.
+    chain: its commits and trees, None where something is wrong; findings then say what. rows:
+    one a patch of the series, left-out ones too.
     """
 
     pin: Pin
-    series: Series
     base: Base
-    derived: Derived | None
+    rows: tuple[Row, ...]
     chain: Chain | None
     findings: tuple[Finding, ...]
 
@@ -44,38 +58,82 @@ class Prepared:
         return f"{self.pin.name}+pk{self.chain.tree[:12]}" if self.chain is not None else ""
 
 
+@dataclass(frozen=True)
+class Job:
+    """What is to be applied. chosen: for each entry, whether it is taken. locked: the chain that
+    the lock has for the selection. notes: what was found before anything is applied."""
+
+    pin: Pin
+    selection: Selection
+    listing: Listing
+    chosen: tuple[bool, ...]
+    locked: LockedChain
+    store: Store
+    base: Base
+    notes: tuple[Finding, ...]
+
+    @property
+    def title(self) -> str:
+        """Message of the base's commit."""
+        return f"{self.pin.upstream} {self.pin.name}"
+
+
 def prepare(
     project: Project, pin: Pin, selection: Selection, bases: Bases, *, source: str | None = None
 ) -> Prepared:
-    """Check digests, apply, compare with the lock, store the commits.
+    """Check digests, apply what was not applied before, compare with the lock, store the commits.
 
-    Raises Refused where the series or the lock cannot be read, EnvironmentFault where the source
-    cannot be had.
+    An edited proof changes no tree: `check` says it, this does not look. Raises Refused where the
+    series or the lock cannot be read, EnvironmentFault where the source cannot be had.
     """
-    series = project.series(pin.name)
-    lock = project.lock(pin.name)
-    locked = locked_chain(lock, selection)
-    proofs = locked_proofs(project, pin.name, series)
-    # An edited proof changes no tree: check says it, apply need not.
-    wrong = [
-        f
-        for f in digests.compare(pin, series, proofs, lock)
-        if "/proofs/" not in (f.where.file or "")
-    ]
+    listing = project.listing(pin.name)
+    try:
+        lock = project.lock(pin.name)
+        locked = locked_chain(lock, selection)
+    except Refused:
+        project.series(pin.name)  # a patch that cannot be read is said first
+        raise
+    wrong = compare_series(pin, listing.file, listing.digests, lock)
+    if wrong or listing.faults:
+        project.series(pin.name)
     base = bases.get(pin, source)
-    notes = [*series.findings, *base.gaps, *base.drift]
-    if wrong or any(not f.note for f in notes):
-        return Prepared(pin, series, base, None, None, (*notes, *wrong))
-    derived = derive(series, base.tree(bases.store), selection)
-    if not derived.ok:
-        return Prepared(pin, series, base, derived, None, (*notes, *derived.findings))
-    chain = commit_all(bases.store, derived, base.tree_id, f"{pin.upstream} {pin.name}")
-    found = chain_from(derived, base.tree(bases.store), {base.source: chain.trees})
-    wrong = chains.compare(
-        pin.name, selection.name, first_patches(locked, len(derived.names)), found
+    notes = (*listing.notes, *base.gaps, *base.drift)
+    chosen = selection.of(listing)
+    job = Job(pin, selection, listing, chosen, locked, bases.store, base, notes)
+    fit = not wrong and all(f.note for f in notes)
+    memory = _memory(job) if fit else None
+    known = memory.recall() if memory is not None else None
+    if known is not None and len(known) == len(chosen):
+        return as_locked(job, known)
+    # The engine is imported only here: most runs find everything applied before.
+    from patchkit.check.applying import apply, not_tried
+
+    return apply(job, memory, known) if memory is not None else not_tried(job, wrong)
+
+
+def _memory(job: Job) -> Memory:
+    base = (job.base.source, job.base.tree_id)
+    listing = job.listing
+    return memory_of(
+        job.store, listing.entries, listing.digests, job.chosen, job.locked, base, job.title
     )
-    findings = (*notes, *derived.findings, *wrong)
-    return Prepared(pin, series, base, derived, None if wrong else chain, findings)
+
+
+def as_locked(job: Job, prefix: Prefix) -> Prepared:
+    """All of the series is in the prefix."""
+    states = ["applied" if taken else "left out" for taken in job.chosen]
+    rows = rows_of(job.listing.entries, prefix.counts, states)
+    return Prepared(job.pin, job.base, rows, Chain(prefix.commits, prefix.trees), job.notes)
+
+
+def rows_of(
+    entries: Sequence[Entry], counts: Sequence[Counts], states: Sequence[str]
+) -> tuple[Row, ...]:
+    """One row an entry."""
+    return tuple(
+        Row(entry.patch, entry.guard, *numbers, state)
+        for entry, numbers, state in zip(entries, counts, states, strict=True)
+    )
 
 
 def locked_chain(lock: Lock, selection: Selection) -> LockedChain:

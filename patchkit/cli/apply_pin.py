@@ -80,18 +80,11 @@ def run_pin(
 
 
 def _summary(out: Out, ready: Prepared, stack: str) -> None:
-    from patchkit.check.counts import counts
-
-    outcomes = {o.patch.name: o.state for o in ready.derived.outcomes} if ready.derived else {}
-    taken = set(ready.derived.names) if ready.derived else set()
-    rows, patches = [], []
-    for entry, patch in zip(ready.series.entries, ready.series.patches, strict=True):
-        files, plus, minus = counts(patch)
-        state = outcomes.get(entry.patch, "left out" if ready.derived else "not tried")
-        if ready.derived and entry.patch not in taken:
-            state = "left out"
-        rows.append((entry.patch, str(files), f"+{plus}", f"-{minus}", entry.guard or "", state))
-        patches.append({"patch": entry.patch, "guard": entry.guard, "state": state})
+    rows = [
+        (r.patch, str(r.files), f"+{r.added}", f"-{r.removed}", r.guard or "", r.state)
+        for r in ready.rows
+    ]
+    patches = [{"patch": r.patch, "guard": r.guard, "state": r.state} for r in ready.rows]
     title = f"{ready.pin.name}, stack {stack}"
     out.table(title, ("patch", "files", "+", "-", "guard", "state"), rows, right="files + -")
     tree = ready.chain.tree if ready.chain else ""

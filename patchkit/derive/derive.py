@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from patchkit.derive.selection import Selection
@@ -49,9 +49,15 @@ class Derived:
         return sorted({path for changes in self.changes() for path in changes})
 
 
-def derive(series: Series, base: Tree, selection: Selection) -> Derived:
-    """Apply the selection exactly, in memory. Failures are in the result, all of them."""
-    chosen = selection.of(series)
+def derive(
+    series: Series, base: Tree, selection: Selection, chosen: Sequence[bool] | None = None
+) -> Derived:
+    """Apply the selection exactly, in memory. Failures are in the result, all of them.
+
+    chosen: which patches those are, where the series is a part of the one that was selected from.
+    """
+    if chosen is None:
+        chosen = selection.of(series)
     steps = [
         Step(patch, entry.strip, entry.reverse, selected)
         for patch, entry, selected in zip(series.patches, series.entries, chosen, strict=True)
@@ -77,8 +83,13 @@ def commit_of(header: Header, name: str, changes: Mapping[str, File | None]) -> 
     return Commit(changes, **({"author": author} if author else {}), date=date, message=message)
 
 
-def commit_all(store: Store, derived: Derived, base_tree: str, title: str) -> Chain:
-    """Store the chain: a commit of the base, then one a patch. The same input, the same ids."""
+def commit_all(
+    store: Store, derived: Derived, base_tree: str, title: str, onto: str | None = None
+) -> Chain:
+    """Store the chain: a commit of the base, then one a patch. The same input, the same ids.
+
+    onto: the commit of `base_tree` to go on from, where there is one; `title` is then not used.
+    """
     headers = {
         e.patch: h for e, h in zip(derived.series.entries, derived.series.headers, strict=True)
     }
@@ -86,7 +97,7 @@ def commit_all(store: Store, derived: Derived, base_tree: str, title: str) -> Ch
         commit_of(headers[name], name, outcome.changes)
         for name, outcome in zip(derived.names, derived.outcomes, strict=True)
     ]
-    return store.commit_chain(base_tree, steps, Commit({}, message=title))
+    return store.commit_chain(base_tree, steps, onto or Commit({}, message=title))
 
 
 def trees_of(store: Store, derived: Derived, base_tree: str) -> tuple[str, ...]:

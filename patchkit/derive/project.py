@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from patchkit.errors import Finding, Refused, UsageFault, Where
 from patchkit.files.atomic import read_file
@@ -13,12 +14,15 @@ from patchkit.files.growing import remove_empty_folder
 from patchkit.files.lock import folder_locked
 from patchkit.files.root import OWN, Root
 from patchkit.files.transaction import Recovered, pending, recover
-from patchkit.series.folder import Series, read_series
+from patchkit.series.listing import Listing, read_listing
 from patchkit.series.lockfile import FILE as LOCK
 from patchkit.series.lockfile import Lock
 from patchkit.series.lockjson import loads
 from patchkit.series.pins import FILE as PINS
 from patchkit.series.pins import Pin, Pins, Stack, load_pins
+
+if TYPE_CHECKING:
+    from patchkit.series.folder import Series
 
 JOURNAL = os.path.join(OWN, "journal")
 """Where a verb that changes the project keeps the old bytes while it does."""
@@ -44,6 +48,14 @@ class Project:
 
     def series(self, pin: str, *, strict: bool = True) -> Series:
         """The series of `pin`. Raises Refused with all that is wrong with it."""
+        from patchkit.series.folder import parse_listing
+
+        return parse_listing(self.listing(pin), strict=strict)
+
+    def listing(self, pin: str) -> Listing:
+        """The series of `pin`, its patches not parsed. Raises Refused where there is none, or its
+        series file cannot be read.
+        """
         self.pins.pin(pin)
         if not self.has_series(pin):
             have = [name for name in self.pins.pins if self.has_series(name)]
@@ -59,7 +71,7 @@ class Project:
                     else "patchkit new NAME --pin " + pin,
                 )
             )
-        return read_series(self.series_folder(pin), strict=strict)
+        return read_listing(self.series_folder(pin))
 
     def lock(self, pin: str) -> Lock:
         """The lock of `pin`. Raises Refused: lock-stale where there is none, bad-lock."""

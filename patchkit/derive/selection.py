@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from patchkit.errors import Finding, Refused
-from patchkit.series.folder import Series
 from patchkit.series.pins import Stack
+from patchkit.series.quilt import Entry, selects
 
 WHOLE = "(all)"
 """How the whole series is called where a stack's name would stand."""
+
+
+class Ordered(Protocol):
+    """What has entries in series order: a series, parsed or not."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -24,12 +32,12 @@ class Selection:
         """The stack's name, or `WHOLE`."""
         return self.stack.name if self.stack is not None else WHOLE
 
-    def of(self, series: Series) -> tuple[bool, ...]:
+    def of(self, series: Ordered) -> tuple[bool, ...]:
         """For each patch of the series, whether it is taken.
 
         Raises Refused(missing-patch) where `upto` is not in the series or not in the stack.
         """
-        chosen = list(series.selected(self.stack.guards if self.stack is not None else None))
+        chosen = [self._takes(entry) for entry in series.entries]
         if self.upto is None:
             return tuple(chosen)
         names = [entry.patch for entry in series.entries]
@@ -47,3 +55,6 @@ class Selection:
             )
         last = names.index(wanted)
         return tuple(c and i <= last for i, c in enumerate(chosen))
+
+    def _takes(self, entry: Entry) -> bool:
+        return self.stack is None or selects(self.stack.guards, entry)
