@@ -69,9 +69,14 @@ def move_folder(new: str, at: str) -> None:
         raise disk_fault(error, at, "make") from error
 
 
-def make_folder(path: str | os.PathLike[str]) -> None:
-    """Make the folder `path` and those above it. Raises EnvironmentFault(disk)."""
+def make_folder(path: str | os.PathLike[str], mode: int | None = None) -> None:
+    """Make the folder `path` and those above it. Raises EnvironmentFault(disk).
+
+    mode: its permission bits, where the umask is to have no say.
+    """
     try:
         os.makedirs(path, exist_ok=True)
+        if mode is not None:
+            os.chmod(path, mode)
     except OSError as error:
         raise disk_fault(error, os.fspath(path), "make the folder") from error

@@ -22,8 +22,7 @@ _ATTRIBUTES = b"""\
 
 def init_repository(at: str, generated: Iterable[str]) -> None:
     """Make an empty repository in the new folder `at`; `generated` paths are ignored in it."""
-    make_folder(at)
-    os.chmod(at, 0o755)
+    make_folder(at, 0o755)
     git.run(["init", "--quiet", "--template=", "-b", BRANCH, at])
     info = os.path.join(at, ".git", "info")
     make_folder(info)
