@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from patchkit.check import digests
-from patchkit.check.locked import first_patches, locked_chain
 from patchkit.derive.project import Project
 from patchkit.derive.selection import Selection
-from patchkit.engine.chain import Step
 from patchkit.errors import Refused, UsageFault
 from patchkit.series.lockfile import Chain, Lock
 from patchkit.series.pins import Pin, Upstream
 from patchkit.target.dist_info import find_dist, release
 from patchkit.target.installed_packet import Packet
 from patchkit.upstreams import known
+
+if TYPE_CHECKING:
+    from patchkit.engine.chain import Step
 
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)+(?:(?:a|b|rc|\.post|\.dev)\d+)*)")
 
@@ -99,10 +100,15 @@ def packet(
     upstream = project.pins.upstream_of(pin)
     facts = known(upstream)
     lock = project.lock(pin.name)
-    chain = locked_chain(lock, selection)
     name = selection.stack.name if selection.stack is not None else None
     steps: tuple[Step, ...] = ()
-    if not lock_only:
+    if not lock_only or (name is not None and name not in lock.stacks):
+        # Loaded only here: these bring the engine and the store, which checking needs not.
+        from patchkit.check import digests
+        from patchkit.check.locked import first_patches, locked_chain
+        from patchkit.engine.chain import Step
+
+        chain = locked_chain(lock, selection)
         series = project.series(pin.name)
         wrong = digests.compare(pin, series, lock.proofs, lock)
         if wrong:

@@ -34,7 +34,7 @@ def check_installed(out: Out, asked: Asked) -> int:
 
 
 def _targets(asked: Asked, sites: tuple[str, ...]) -> list[tuple[Dist, Packet | None]]:
-    from patchkit.target.installed import patched
+    from patchkit.target.dist_info import patched
 
     project = _project(asked)
     if project is None or _loose_only(asked, sites):
@@ -67,7 +67,7 @@ def _project(asked: Asked) -> Project | None:
 
 def _loose_only(asked: Asked, sites: tuple[str, ...]) -> bool:
     """Whether all that is patched there are loose patches, and no pin is asked about."""
-    from patchkit.target.installed import patched
+    from patchkit.target.dist_info import patched
     from patchkit.target.installed_base import read_state
 
     if asked.pins or asked.stack or asked.every:

@@ -1,58 +1,24 @@
-"""The `patchkit` command: its verbs, and what happens when one of them raises."""
+"""The `patchkit` command: what happens when a verb raises, and the way to the verbs."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
 
-import typer
-
-from patchkit import __version__
 from patchkit.errors import ENVIRONMENT, PatchkitError
-
-app = typer.Typer(
-    name="patchkit",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Quilt-style patch series for pinned vLLM releases: applied exactly, checked for drift.",
-    epilog="Examples:  patchkit apply --pin v0.30.0    patchkit check    patchkit list",
-)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"patchkit {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    context: typer.Context,
-    project: Annotated[
-        str,
-        typer.Option(
-            "-C", metavar="DIR", help="The project: the nearest pins.toml upwards from DIR."
-        ),
-    ] = ".",
-    version: Annotated[
-        bool,
-        typer.Option("--version", is_eager=True, callback=_version, help="Print the version."),
-    ] = False,
-) -> None:
-    """What every verb shares."""
-    context.obj = project
 
 
 def main() -> None:
     """Run the command; exits 0 fine, 1 drift or refusal, 2 wrong command line, 3 environment."""
-    from patchkit.cli.verbs import register
-
-    register(app)
     try:
-        app()
+        from patchkit.cli.quick import quick
+
+        code = quick(sys.argv[1:])
+        if code is not None:
+            raise SystemExit(code)
+        from patchkit.cli.app import run
+
+        run()
     except PatchkitError as error:
         _fail(error)
     except BrokenPipeError:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from patchkit.engine.model import path_text
 from patchkit.files.root import Root
+from patchkit.target.dist_info import on_disk
 
 CACHE = "__pycache__"
 
@@ -25,7 +26,7 @@ def stale(root: Root, paths: Iterable[str]) -> list[str]:
             continue
         cache = f"{folder}/{CACHE}" if folder else CACHE
         try:
-            names = os.listdir(os.path.join(root.at, cache))
+            names = os.listdir(on_disk(root.at, cache))
         except OSError:
             names = []
         for each in sorted(names):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from patchkit.engine.model import path_text
+from patchkit.engine.model import path_bytes, path_text
 from patchkit.errors import Finding, PatchkitError, Refused, Where
 from patchkit.files.atomic import read_file
 from patchkit.target.record_csv import MAX_BYTES, NAME, RecordFile, parse_record
@@ -19,6 +19,8 @@ STATE = "patchkit.json"
 JOURNAL = "patchkit-journal"
 """Folder in the dist-info folder, there only while files are being changed."""
 _FIELD = re.compile(rb"^(Name|Version):[ \t]*(\S+)[ \t]*\r?$", re.M)
+_EDITABLE = re.compile(rb"^\"?(__editable__[^,\"\r\n]*)", re.M)
+"""What setuptools and others put beside an editable install: a .pth file and a finder."""
 _SMALL = 16 << 20
 
 
@@ -38,7 +40,7 @@ class Dist:
 
     def at(self, name: str) -> str:
         """The same on disk."""
-        return os.path.join(self.site, self.folder, name)
+        return on_disk(self.site, self.path(name))
 
     @cached_property
     def record(self) -> RecordFile:
@@ -58,6 +60,11 @@ class Dist:
             if slash or first.endswith(".py"):
                 out.add(first)
         return frozenset(out)
+
+
+def on_disk(site: str, path: str) -> str:
+    """Where a path below a site folder is, as the system's calls take it in any locale."""
+    return os.path.join(site, os.fsdecode(path_bytes(path)))
 
 
 def normal(name: str) -> str:
@@ -119,8 +126,16 @@ def find_dist(sites: Sequence[str], name: str, package: str = "") -> Dist:
     hidden = _hidden_by(dist, sites, package)
     if hidden:
         raise Refused(_shadowed(name, package, hidden, dist))
-    _ = dist.record  # raises where there is none
+    if not os.path.isfile(dist.at(NAME)):
+        raise Refused(_no_record(dist))
     return dist
+
+
+def patched(sites: Sequence[str]) -> list[Dist]:
+    """Every distribution of `sites` that holds our state."""
+    return [
+        dist for site in sites for dist in distributions(site) if os.path.lexists(dist.at(STATE))
+    ]
 
 
 def pending_journal(site: str) -> Dist | None:
@@ -141,7 +156,7 @@ def _list(site: str) -> list[str]:
 def _dist(site: str, folder: str) -> Dist:
     name, _, version = folder.removesuffix(".dist-info").rpartition("-")
     try:
-        head = read_file(os.path.join(site, folder, "METADATA"), _SMALL)
+        head = read_file(on_disk(site, f"{folder}/METADATA"), _SMALL)
         fields = dict(reversed(_FIELD.findall(re.split(rb"\r?\n\r?\n", head, maxsplit=1)[0])))
         name = fields.get(b"Name", name.encode()).decode("utf-8", "replace")
         version = fields.get(b"Version", version.encode()).decode("utf-8", "replace")
@@ -160,8 +175,8 @@ def _refuse_editable(dist: Dist) -> None:
         except (ValueError, AttributeError, RecursionError):
             pass
     if not where and os.path.isfile(dist.at(NAME)):
-        rows = (row.path for row in dist.record.rows)
-        where = next((p for p in rows if p.startswith("__editable__") or p == "easy-install"), "")
+        found = _EDITABLE.search(read_file(dist.at(NAME), MAX_BYTES))
+        where = path_text(found[1]) if found else ""
     if where:
         tree = where.removeprefix("file://")
         raise Refused(

@@ -27,8 +27,8 @@ from patchkit.files.transaction import Recovered
 from patchkit.target.dist_info import (
     STATE,
     Dist,
-    distributions,
     find_dist,
+    patched,
     pending_journal,
 )
 from patchkit.target.installed_base import edited_since, journal_finding, record_disagrees
@@ -133,15 +133,15 @@ def revert(
             return [find_dist(sites, name) for name in names]
         return patched(sites)
 
+    def plans() -> list[Plan]:
+        return [plan_revert(dist, words) for dist in dists()]
+
     chosen = dists()
-    if not chosen:
-        for site in sites:
-            # An interrupted apply may have left a journal and no state yet.
-            if pending_journal(site) is not None:
-                return _run(site, list, "revert", words, dry, wait)
+    # An interrupted command may have left a journal and no state.
+    broken = [d for d in map(pending_journal, () if chosen else sites) if d is not None]
+    if not chosen and not broken:
         raise Refused(_nothing(sites, words))
-    site = one_site(chosen)
-    return _run(site, lambda: [plan_revert(d, words) for d in dists()], "revert", words, dry, wait)
+    return _run(one_site(chosen or broken), plans, "revert", words, dry, wait)
 
 
 def plan_revert(dist: Dist, words: Words) -> Plan:
@@ -167,13 +167,6 @@ def plan_revert(dist: Dist, words: Words) -> Plan:
         return Plan(dist, REFUSED, findings=tuple(wrong), state=state)
     part = Part(dist, state, None, files, files)
     return Plan(dist, APPLIED, part, changed=tuple(sorted(files)), state=state)
-
-
-def patched(sites: Sequence[str]) -> list[Dist]:
-    """Every distribution of `sites` that holds our state."""
-    return [
-        dist for site in sites for dist in distributions(site) if os.path.lexists(dist.at(STATE))
-    ]
 
 
 def one_site(dists: Sequence[Dist]) -> str:

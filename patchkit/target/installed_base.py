@@ -11,7 +11,7 @@ from patchkit.errors import Finding, Where
 from patchkit.files.atomic import read_file
 from patchkit.files.root import Root
 from patchkit.series.lockfile import Blob, LockedPin
-from patchkit.target.dist_info import JOURNAL, STATE, Dist, pending_journal, release
+from patchkit.target.dist_info import JOURNAL, STATE, Dist, on_disk, pending_journal, release
 from patchkit.target.installed_state import State, load_state
 from patchkit.target.installed_words import Words
 from patchkit.target.record_csv import ALGORITHMS, Row, digest_of, holds
@@ -164,7 +164,7 @@ def others_edited(dist: Dist, root: Root, touched: Iterable[str], *, read: bool)
 
 
 def _differs(root: Root, row: Row, read: bool) -> bool:
-    at = os.path.join(root.at, row.path)
+    at = on_disk(root.at, row.path)
     try:
         size = os.stat(at).st_size
         if row.size and str(size) != row.size:

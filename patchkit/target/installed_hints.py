@@ -11,7 +11,7 @@ import subprocess
 
 from patchkit.engine.model import File
 from patchkit.errors import Finding, Where
-from patchkit.target.dist_info import Dist
+from patchkit.target.dist_info import Dist, on_disk
 from patchkit.target.installed_plan import Plan
 from patchkit.upstreams.caches import Stale, stale_caches
 
@@ -63,7 +63,7 @@ def wheel_cuda(dist: Dist) -> int | None:
         looked += 1
         if looked > _LIBRARIES:
             return None
-        for name in needed_libraries(os.path.join(dist.site, row.path)):
+        for name in needed_libraries(on_disk(dist.site, row.path)):
             found = _RUNTIME.fullmatch(name)
             if found:
                 return int(found[1])

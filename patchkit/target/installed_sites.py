@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 
@@ -44,6 +42,9 @@ def sites_of_python(exe: str) -> tuple[str, ...]:
     It is started in its usual way, so that user folders and .pth files count; the folder that it
     is started in does not. Raises UsageFault, EnvironmentFault.
     """
+    import shutil
+    import subprocess
+
     program = shutil.which(exe)
     if program is None:
         raise UsageFault.because(
@@ -78,6 +79,8 @@ def default_python(environment: Mapping[str, str]) -> str:
         folder = environment.get(name)
         if folder and os.path.isfile(os.path.join(folder, "bin", "python")):
             return os.path.join(folder, "bin", "python")
+    import shutil
+
     return shutil.which("python3") or sys.executable
 
 

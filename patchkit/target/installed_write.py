@@ -162,14 +162,18 @@ def commit(sealed: Sequence[Sealed], what: str) -> list[str]:
     The site must be locked. Raises EnvironmentFault(disk), Refused.
     """
     dist = sealed[0].dist
-    root = KeepingRoot(dist.site, {p: b for part in sealed for p, b in part.bits.items()})
+    root = KeepingRoot(dist.site)
     changes = {path: file for part in sealed for path, file in part.changes.items()}
+    now = _present_modes(root, changes)
+    # What goes now must come back with its bits, should all be rolled back.
+    root.known.update((p, b) for p, b in now.items() if changes.get(p) is None)
+    root.known.update((p, b) for part in sealed for p, b in part.bits.items())
     modules = [p for p, f in changes.items() if not _same_bytes(root.get(p), f)]
     gone: list[str] = []
     journal = dist.at(JOURNAL)
     try:
         make_folder(journal)
-        _keep_modes(root, journal, changes)
+        write_file(os.path.join(journal, MODES), json.dumps(now, sort_keys=True).encode("ascii"))
         change(
             root,
             changes,
@@ -201,14 +205,15 @@ def roll_back(site: str) -> Recovered | None:
     return done if interrupted else None
 
 
-def _keep_modes(root: KeepingRoot, journal: str, paths: Iterable[str]) -> None:
+def _present_modes(root: KeepingRoot, paths: Iterable[str]) -> dict[str, int]:
+    """Bits of `paths` and of their folders, as they are now."""
     modes: dict[str, int] = {}
     for path in paths:
         found = root.bits(path)
         if found is not None:
             modes[path] = found.mode
         modes.update(_folder_modes(root, path))
-    write_file(os.path.join(journal, MODES), json.dumps(modes, sort_keys=True).encode("ascii"))
+    return modes
 
 
 def _kept_modes(journal: str) -> dict[str, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -97,14 +97,30 @@ def holds(row: Row, data: bytes) -> bool | None:
 
 def parse_record(data: bytes, where: str = NAME) -> RecordFile:
     """Read a RECORD. Raises Refused(unsupported) where it is not one."""
-    lines = path_text(data).split("\n")
+    text = path_text(data)
+    lines = text.split("\n")
     ended = [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
-    reader = csv.reader(iter(ended), strict=True)
+    rows: list[Row] = []
+    for line in ended:
+        if '"' in line:
+            # Few rows are quoted, and the reader is slow to start for each: a name that goes over
+            # a line end is for it alone.
+            if line.count('"') % 2:
+                return RecordFile(tuple(_read(ended, where)))
+            rows += _read([line], where)
+        else:
+            path, digest, size = (*line.rstrip("\r\n").split(","), "", "")[:3]
+            rows.append(Row(path, digest, size, path_bytes(line)))
+    return RecordFile(tuple(rows))
+
+
+def _read(lines: Sequence[str], where: str) -> list[Row]:
+    reader = csv.reader(iter(lines), strict=True)
     rows: list[Row] = []
     at = 0
     try:
         for fields in reader:
-            raw = path_bytes("".join(ended[at : reader.line_num]))
+            raw = path_bytes("".join(lines[at : reader.line_num]))
             at = reader.line_num
             path, digest, size = (*fields, "", "", "")[:3]
             rows.append(Row(path, digest, size, raw))
@@ -113,12 +129,13 @@ def parse_record(data: bytes, where: str = NAME) -> RecordFile:
             Finding(
                 "unsupported",
                 f"{where} cannot be read: {error}",
-                Where(file=where, line=at + 1),
+                Where(file=where),
                 expected="rows of path, digest and size",
+                found=lines[at].rstrip("\r\n")[:200],
                 next="install the package again",
             )
         ) from None
-    return RecordFile(tuple(rows))
+    return rows
 
 
 def changed_rows(before: RecordFile, after: RecordFile) -> dict[str, list[tuple[int, str]]]:

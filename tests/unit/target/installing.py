@@ -68,7 +68,7 @@ class Site:
             "Summary: x\n\nVersion: no\n".encode(),
             f"{info}/INSTALLER": f"{installer}\n".encode(),
         }
-        rows = [f"{p},{digest_of(d)},{len(d)}" for p, d in own.items()]
+        rows = [f"{quoted(p)},{digest_of(d)},{len(d)}" for p, d in own.items()]
         rows = sorted([*rows, f"{info}/RECORD,,", *more])
         for path, data in own.items():
             (self.at / path).parent.mkdir(parents=True, exist_ok=True)
@@ -92,6 +92,11 @@ class Site:
         """RECORD as a table."""
         lines = (self.at / info / "RECORD").read_text().splitlines()
         return {line.split(",")[0]: line.partition(",")[2] for line in lines}
+
+
+def quoted(path: str) -> str:
+    """A path as csv writes it."""
+    return '"' + path.replace('"', '""') + '"' if set(path) & set(',"') else path
 
 
 class Series:

@@ -1,0 +1,51 @@
+"""The `patchkit` command as typer sees it: its options and its verbs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from patchkit import __version__
+
+app = typer.Typer(
+    name="patchkit",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Quilt-style patch series for pinned vLLM releases: applied exactly, checked for drift.",
+    epilog="Examples:  patchkit apply --pin v0.30.0    patchkit check    patchkit list",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"patchkit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    project: Annotated[
+        str,
+        typer.Option(
+            "-C", metavar="DIR", help="The project: the nearest pins.toml upwards from DIR."
+        ),
+    ] = ".",
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_version, help="Print the version."),
+    ] = False,
+) -> None:
+    """What every verb shares."""
+    context.obj = project
+
+
+def run() -> None:
+    """Read the command line and run its verb."""
+    from patchkit.cli.verbs import register
+
+    register(app)
+    app()
