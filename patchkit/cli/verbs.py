@@ -18,6 +18,7 @@ MODULES = (
     "fetch",
     "build",
     "revert",
+    "bundle",
     "new",
     "edit",
     "refresh",
