@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from patchkit.build.changes import member_of
 from patchkit.build.content import Content
-from patchkit.engine.model import GITLINK, SYMLINK
+from patchkit.engine.model import GITLINK, SYMLINK, File
 from patchkit.engine.quote import show_path
 from patchkit.errors import Finding, Where
 from patchkit.series.pins import Pin
@@ -74,8 +74,6 @@ def identity(
                 next=f"give the wheel of {pin.name}: it stands in pins.toml",
             )
         )
-    from patchkit.engine.model import File
-
     commit = commit_in((File(version_file),)) if version_file is not None else None
     if commit and (pin.commit or pin.commit_prefix) and not pin.is_of(commit):
         found.append(

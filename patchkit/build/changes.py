@@ -55,9 +55,10 @@ def sort_out(
     left_out: list[str] = []
     native: list[str] = []
     for path, now in differing.items():
-        inside = bool(known.package) and not known.outside_package(path)
-        if not inside:
-            (left_out if _inert(path) else native).append(path)
+        if needs_build(known, path):
+            native.append(path)
+        elif not known.package or known.outside_package(path):
+            left_out.append(path)
         elif known.native(path) and member_of(known, path) not in members:
             # A package may ship sources, for compiling at run time: those are its data.
             native.append(path)
@@ -66,6 +67,11 @@ def sort_out(
         else:
             put[path] = now
     return Changes(put, tuple(gone), tuple(left_out), tuple(native))
+
+
+def needs_build(known: Known, path: str) -> bool:
+    """Whether a path outside the package may shape a wheel: sources, build scripts, metadata."""
+    return (not known.package or known.outside_package(path)) and not _inert(path)
 
 
 def refuse(

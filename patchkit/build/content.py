@@ -7,6 +7,7 @@ another zlib packed them.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from patchkit.build.wheelfile import Wheel
 from patchkit.errors import Finding, Refused, Where
 from patchkit.source.base import Progress, silent
-from patchkit.target.record_csv import NAME, digest_of
+from patchkit.target.record_csv import NAME
 
 _SIGNATURES = ("RECORD.jws", "RECORD.p7s")
 SHOWN = 20
@@ -71,7 +72,7 @@ def check_record(wheel: Wheel, contents: Mapping[str, Content]) -> None:
         if name == own or name in (f"{wheel.dist_info}/{s}" for s in _SIGNATURES):
             continue
         row = rows.get(name)
-        if row is None or row.digest != _as_record(content.sha256):
+        if row is None or row.digest != as_record(content.sha256):
             wrong.append(name)
     if wrong:
         raise Refused(
@@ -87,16 +88,7 @@ def check_record(wheel: Wheel, contents: Mapping[str, Content]) -> None:
         )
 
 
-def _as_record(sha256: str) -> str:
-    import base64
-
+def as_record(sha256: str) -> str:
+    """64 hex digits as RECORD writes them."""
     raw = base64.urlsafe_b64encode(bytes.fromhex(sha256)).rstrip(b"=")
     return f"sha256={raw.decode('ascii')}"
-
-
-def record_row(sha256: str, size: int) -> tuple[str, str]:
-    """Digest and size of a RECORD row."""
-    return _as_record(sha256), str(size)
-
-
-__all__ = ["Content", "check_record", "content_digest", "digest_of", "digest_of_wheel", "read_all"]

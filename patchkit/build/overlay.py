@@ -6,25 +6,19 @@ holds. Compressed bytes of members that do not change are copied.
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from patchkit.build import basematch, label
 from patchkit.build.basewheel import BaseWheel, WheelName, wheel_name
 from patchkit.build.built import Built, Input
 from patchkit.build.changes import Changes, member_of, refuse, sort_out
-from patchkit.build.content import Content, check_record, content_digest, read_all, record_row
+from patchkit.build.content import Content, check_record, read_all
 from patchkit.build.inputs import Inputs
-from patchkit.build.wheelfile import Member, Wheel, open_wheel
-from patchkit.build.zipwriter import ZipWriter
+from patchkit.build.packing import Parts, pack
+from patchkit.build.wheelfile import Wheel, open_wheel
 from patchkit.engine.model import EXECUTABLE
 from patchkit.errors import Finding, Refused
-from patchkit.files.atomic import make_folder
-from patchkit.files.growing import Growing, remove_file
 from patchkit.source.base import Progress, silent
 from patchkit.target.dist_info import STATE
 from patchkit.target.installed_state import dump_state
@@ -34,17 +28,6 @@ from patchkit.upstreams.setuptools_files import made_by_setuptools
 GENERATOR = "patchkit-overlay 1"
 """In WHEEL. The number is raised whenever the same inputs would give other bytes."""
 _SIGNATURES = ("RECORD.jws", "RECORD.p7s")
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """kept: new name -> member of the base. put: new name -> bytes and executable bit."""
-
-    version: str
-    file_name: str
-    dist_info: str
-    kept: Mapping[str, Member]
-    put: Mapping[str, tuple[bytes, bool]]
 
 
 def build(inputs: Inputs, given: BaseWheel, out: str, progress: Progress = silent) -> Built:
@@ -67,8 +50,28 @@ def build(inputs: Inputs, given: BaseWheel, out: str, progress: Progress = silen
         )
         found += refuse(inputs.known, changes, inputs.base, wheel.members, inputs.title, way_out)
         _refuse(found)
-        plan = _plan(inputs, wheel, named, version, contents, changes)
-        return _write(inputs, given, wheel, plan, contents, changes, out)
+        version, parts = _parts(inputs, wheel, named, version, contents, changes)
+        file_name = f"{named.name}-{version}-{named.rest}.whl"
+        path = os.path.join(out, file_name)
+        packed = pack(parts, wheel, path)
+        requires, license_id = facts_of(parts.put[f"{parts.dist_info}/METADATA"][0])
+        return Built(
+            path,
+            file_name,
+            inputs.dist,
+            version,
+            "overlay",
+            packed.sha256,
+            packed.content,
+            packed.size,
+            tuple(changes.put),
+            changes.gone,
+            changes.left_out,
+            (Input("base-wheel", wheel.file_name, (("sha256", wheel.sha256),)),),
+            requires,
+            license_id,
+            parts.stamp,
+        )
 
 
 def _refuse(findings: list[Finding]) -> None:
@@ -87,14 +90,15 @@ def _package_folder(inputs: Inputs) -> str:
     return lead + inputs.known.package.replace(".", "/")
 
 
-def _plan(
+def _parts(
     inputs: Inputs,
     wheel: Wheel,
     named: WheelName,
     base_version: str,
     contents: Mapping[str, Content],
     changes: Changes,
-) -> _Plan:
+) -> tuple[str, Parts]:
+    """The new version, and everything that the wheel is to hold."""
     version = label.label(base_version, inputs.tree)
     name = wheel.stem.rpartition("-")[0]
     info = f"{name}-{version}.dist-info"
@@ -126,80 +130,12 @@ def _plan(
     # A signature of the base's RECORD says nothing of ours.
     dropped |= {f"{old}{end}" for end in (NAME, *_SIGNATURES)}
     kept = {
-        renamed(member): row
+        renamed(member): (row, contents[member])
         for member, row in wheel.members.items()
         if member not in dropped and renamed(member) not in put
     }
-    file_name = f"{named.name}-{version}-{named.rest}.whl"
-    return _Plan(version, file_name, info, kept, put)
-
-
-def _write(
-    inputs: Inputs,
-    given: BaseWheel,
-    wheel: Wheel,
-    plan: _Plan,
-    contents: Mapping[str, Content],
-    changes: Changes,
-    out: str,
-) -> Built:
-    own = f"{plan.dist_info}/{NAME}"
-    order = sorted({*plan.kept, *plan.put}, key=lambda n: (n.startswith(plan.dist_info), n))
-    rows: list[tuple[str, bool, str]] = []
-    record = []
-    for name in order:
-        if name in plan.put:
-            data, executable = plan.put[name]
-            sha256, size = hashlib.sha256(data).hexdigest(), len(data)
-        else:
-            member = plan.kept[name]
-            sha256, size = contents[member.name].sha256, member.size
-            executable = member.executable
-        rows.append((name, executable, sha256))
-        record.append((name, *record_row(sha256, size)))
-    record.append((own, "", ""))
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(record)
-    record_data = text.getvalue().encode("utf-8", "surrogateescape")
-    rows.append((own, False, hashlib.sha256(record_data).hexdigest()))
-
-    stamp = wheel.members[f"{wheel.dist_info}/{NAME}"].date
-    make_folder(out)
-    path = os.path.join(out, plan.file_name)
-    temporary = f"{path}.{os.getpid()}.part"
-    remove_file(temporary)
-    with Growing(temporary) as file:
-        writer = ZipWriter(file)
-        for name in order:
-            if name in plan.put:
-                data, executable = plan.put[name]
-                writer.store(name, data, executable, stamp)
-            else:
-                m = plan.kept[name]
-                packing = (m.method, m.crc, m.packed, m.size)
-                writer.copy(name, packing, m.executable, m.date, wheel.packed(m))
-        writer.store(own, record_data, False, stamp)
-        writer.finish()
-        file.keep(path)
-    metadata = plan.put[f"{plan.dist_info}/METADATA"][0]
-    requires, license_id = facts_of(metadata)
-    return Built(
-        path,
-        plan.file_name,
-        inputs.dist,
-        plan.version,
-        "overlay",
-        writer.sha256,
-        content_digest(rows),
-        writer.size,
-        tuple(changes.put),
-        changes.gone,
-        changes.left_out,
-        (Input("base-wheel", wheel.file_name, (("sha256", wheel.sha256),)),),
-        requires,
-        license_id,
-        stamp,
-    )
+    stamp = wheel.members[f"{old}{NAME}"].date
+    return version, Parts(info, kept, put, stamp)
 
 
 def facts_of(metadata: bytes) -> tuple[tuple[str, ...], str]:

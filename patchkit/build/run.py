@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-import tempfile
+from dataclasses import replace
 
 from patchkit.build import overlay
-from patchkit.build.ask import OVERLAY, Asked
+from patchkit.build.ask import EMPTY, OVERLAY, Asked
 from patchkit.build.basewheel import choose, machine
 from patchkit.build.beside import write_beside
 from patchkit.build.built import Built
 from patchkit.build.changes import refuse
 from patchkit.build.inputs import Inputs, gather
+from patchkit.build.scratch import scratch
 from patchkit.build.verify import claim_of, compare
 from patchkit.derive.base import Bases
 from patchkit.derive.project import Project
 from patchkit.derive.selection import Selection
-from patchkit.errors import Finding, Refused
-from patchkit.files.atomic import make_folder
+from patchkit.errors import Finding, Refused, UsageFault
 from patchkit.source.base import Progress, silent
 
 
@@ -39,8 +39,6 @@ def check(
 ) -> tuple[Built, list[Finding]]:
     """Build again what `wheel` says it is, compare, and keep nothing."""
     claim = claim_of(wheel)
-    from dataclasses import replace
-
     asked = replace(
         asked,
         pin=asked.pin or claim.state.lock.pin.name,
@@ -50,8 +48,7 @@ def check(
     )
     how = asked.checked()
     inputs = _inputs(project, bases, asked)
-    make_folder(bases.store.root)
-    with tempfile.TemporaryDirectory(prefix="verify-", dir=bases.store.root) as folder:
+    with scratch(bases.store.root, "verify") as folder:
         built = _build(inputs, bases, asked, how, folder, progress)
         return built, compare(wheel, built.path)
 
@@ -77,7 +74,14 @@ def _build(
             progress=progress,
         )
         return overlay.build(inputs, given, out, progress)
-    raise AssertionError(how)
+    if how == EMPTY:
+        from patchkit.build import empty
+
+        return empty.build(inputs, out, progress)
+    raise UsageFault.because(
+        f"--how {how} is not run here: patchkit doctor --build {how} says what it takes",
+        next=f"patchkit doctor --build {how} --pin {inputs.pin.name}",
+    )
 
 
 def _refuse_native(inputs: Inputs) -> None:

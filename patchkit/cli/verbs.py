@@ -16,6 +16,7 @@ MODULES = (
     "drift",
     "rebase",
     "fetch",
+    "matrix",
     "build",
     "revert",
     "bundle",

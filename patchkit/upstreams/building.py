@@ -1,0 +1,72 @@
+"""How upstreams are built: what their build scripts ask for, one recipe a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import cast
+
+from patchkit.engine.model import Tree
+
+RECIPES = {"vllm": "patchkit.upstreams.vllm_build"}
+"""Kind -> module with a RECIPE; other kinds have the plain one."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A source that a native build fetches.
+
+    name: what the build calls it. address: its repository. ref: what is asked of it; only 40 hex
+    digits can be kept to, a tag may be moved. variable: the environment variable that names a
+    folder to take instead, "" where there is none. where: the file that says so.
+    """
+
+    name: str
+    address: str
+    ref: str
+    variable: str = ""
+    where: str = ""
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the ref is a commit id."""
+        return len(self.ref) == 40 and not set(self.ref) - set("0123456789abcdef")
+
+
+def _none(tree: Tree, paths: Iterable[str], device: str) -> tuple[Fetched, ...]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """version_variable: the environment variable that sets the exact version. empty: variables of
+    a build without compiled parts; None where there is no such build. stubs: modules that stand
+    in, while building, for packages that the build script only asks for their version: path ->
+    source. native: device -> variables of a compiled build. arches: TORCH_CUDA_ARCH_LIST of the
+    official wheels, by architecture. cuda: CUDA of the official wheel. pythons: those
+    that an empty wheel is built for. gcc: device -> the oldest
+    compiler. memory: GiB of one compile job. disk: GiB of a build. at: the one folder in which a
+    build stands, since objects hold it. fetched: (tree, its paths, device) -> what is fetched."""
+
+    version_variable: str = "SETUPTOOLS_SCM_PRETEND_VERSION"
+    empty: Mapping[str, str] | None = field(default_factory=dict)
+    stubs: Mapping[str, str] = field(default_factory=dict)
+    native: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    arches: Mapping[str, str] = field(default_factory=dict)
+    cuda: str = ""
+    pythons: tuple[str, ...] = ("3.11",)
+    gcc: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    memory: int = 4
+    disk: int = 20
+    at: str = "/workspace/build"
+    fetched: Callable[[Tree, Iterable[str], str], tuple[Fetched, ...]] = _none
+
+
+PLAIN = Recipe()
+
+
+def recipe(kind: str) -> Recipe:
+    """The recipe of a kind of upstream."""
+    module = RECIPES.get(kind)
+    return cast("Recipe", import_module(module).RECIPE) if module is not None else PLAIN

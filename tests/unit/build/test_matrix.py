@@ -1,0 +1,80 @@
+"""The build matrix: which cells there are, what their ids are made of, and which are affected."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from tests.conftest import SmallProject
+
+SUM = "sha256:" + "5" * 64
+
+
+def git(project: SmallProject, *args: str) -> None:
+    line = ["git", "-c", "user.name=t", "-c", "user.email=t@t", *args]
+    subprocess.run(line, cwd=project.at, check=True, capture_output=True)
+
+
+def cells(project: SmallProject, *args: str) -> dict[str, dict[str, str]]:
+    done = project.run("matrix", "--format", "json", *args)
+    assert done.code == 0, done.text
+    return {cell["id"]: cell for cell in json.loads(done.out)["cells"]}
+
+
+@pytest.fixture
+def wheels(locked: SmallProject) -> SmallProject:
+    """The locked project, whose pin states two wheels, committed."""
+    pins = locked.at / "pins.toml"
+    names = [f"engine-1.0-cp38-abi3-manylinux_2_28_{arch}.whl" for arch in ("x86_64", "aarch64")]
+    files = '[pins."v1.0".files]\n' + "".join(f'"{name}" = "{SUM}"\n' for name in names)
+    pins.write_text(pins.read_text().replace("[stacks.default]", f"{files}\n[stacks.default]"))
+    assert locked.run("lock", "--source", str(locked.base)).code == 0
+    git(locked, "init", "-q")
+    git(locked, "add", "pins.toml", "series")
+    git(locked, "commit", "-qm", "first")
+    return locked
+
+
+def test_every_stack_has_a_cell_for_each_wheel_and_way(wheels: SmallProject) -> None:
+    assert sorted(cells(wheels)) == [
+        "v1.0-default-empty-x86_64-py3.11",
+        "v1.0-default-overlay-aarch64",
+        "v1.0-default-overlay-x86_64",
+        "v1.0-wide-empty-x86_64-py3.11",
+        "v1.0-wide-overlay-aarch64",
+        "v1.0-wide-overlay-x86_64",
+    ]
+
+
+def test_github_reads_it_as_a_matrix_and_each_cell_has_one_command(wheels: SmallProject) -> None:
+    done = wheels.run("matrix", "--format", "github")
+    assert done.out.count("\n") == 1
+    for cell in json.loads(done.out)["include"]:
+        assert cell["command"].startswith(f"patchkit build --pin v1.0 --stack {cell['stack']} ")
+        assert cell["runner"] == ["ubuntu-24.04"]
+
+
+def test_a_native_stack_is_not_laid_over_a_wheel(wheels: SmallProject) -> None:
+    wheels.edited("compiled", "setup.py", "setup()\n", "setup(name='x')\n", "wide")
+    assert wheels.run("lock", "--source", str(wheels.base)).code == 0
+    assert {cell["stack"] for cell in cells(wheels).values() if cell["how"] == "overlay"} == {
+        "default"
+    }
+
+
+def test_only_what_a_change_touches_is_affected(wheels: SmallProject) -> None:
+    before = cells(wheels)
+    assert cells(wheels, "--affected-since", "HEAD") == {}
+    wheels.edited("more", "engine/plan.py", "WIDTH = 8\n", "WIDTH = 9\n", "wide")
+    assert wheels.run("lock", "--source", str(wheels.base)).code == 0
+    found = cells(wheels, "--affected-since", "HEAD")
+    assert {cell["stack"] for cell in found.values()} == {"wide"}
+    assert set(cells(wheels)) == set(before), "ids do not change with the series"
+
+
+def test_an_unknown_revision_is_named(wheels: SmallProject) -> None:
+    done = wheels.run("matrix", "--affected-since", "no-such-branch")
+    assert done.code == 1
+    assert "no-such-branch" in done.text
