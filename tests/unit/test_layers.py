@@ -36,6 +36,13 @@ STANDARD_ONLY = (
     "series/lockfile.py",
     "series/lockjson.py",
     "series/state.py",
+    "target/bundle*.py",
+    "target/bytecode.py",
+    "target/dist_info.py",
+    "target/installed*.py",
+    "target/record_csv.py",
+    "upstreams/caches.py",
+    "upstreams/setuptools_files.py",
 )
 
 
