@@ -1,0 +1,1 @@
+"""Taking a series elsewhere, and seeing how it hangs together."""
