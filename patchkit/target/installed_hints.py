@@ -98,7 +98,7 @@ def needed_libraries(path: str) -> list[bytes]:
                 return []
             with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return _needed(data)
-    except (OSError, ValueError, struct.error):
+    except (OSError, ValueError, OverflowError, struct.error):
         return []
 
 
