@@ -1,0 +1,94 @@
+"""Runs cells of `patchkit matrix` on this machine: what the workflow runs, one after the other.
+
+    python ci/cells.py list [--since REV]
+    python ci/cells.py run [--since REV] [--out DIR] [CELL]...
+
+Each cell is built twice, the second time in another folder and under another umask, and both
+wheels must be the same. Cells that need a compiler are named and left out; `run CELL` with such a
+cell says what this machine lacks. Standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+Cell = dict[str, Any]
+
+
+def cells(since: str | None) -> list[Cell]:
+    """What `patchkit matrix` lists."""
+    line = [sys.executable, "-m", "patchkit", "matrix", "--format", "json"]
+    line += ["--affected-since", since] if since else []
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.stderr.write(done.stdout + done.stderr)
+        raise SystemExit(done.returncode)
+    found: list[Cell] = json.loads(done.stdout)["cells"]
+    return found
+
+
+def build(cell: Cell, out: Path, umask: int) -> dict[str, Any]:
+    """Run the cell's command; what it printed as JSON. Raises SystemExit where it fails."""
+    program, *rest = shlex.split(cell["command"])
+    assert program == "patchkit"
+    line = [sys.executable, "-m", "patchkit", *rest, "--out", str(out), "--json"]
+    done = subprocess.run(
+        line, cwd=ROOT, stdout=subprocess.PIPE, text=True, umask=umask, check=False
+    )
+    found: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
+    if done.returncode != 0:
+        for finding in found.get("findings", []):
+            print(f"  {finding['name']}: {finding['message']}", file=sys.stderr)
+            for key in ("found", "next"):
+                if finding.get(key):
+                    print(f"    {key}: {finding[key]}", file=sys.stderr)
+        raise SystemExit(f"{cell['id']}: failed, exit {done.returncode}")
+    return found
+
+
+def run(cell: Cell, out: Path) -> None:
+    """Build a cell twice and keep the first wheel, with its provenance and SBOM, in `out`."""
+    first = build(cell, out / cell["id"], 0o022)
+    with tempfile.TemporaryDirectory(prefix="again-") as folder:
+        second = build(cell, Path(folder) / "another" / "folder", 0o077)
+    if first["sha256"] != second["sha256"]:
+        raise SystemExit(f"{cell['id']}: {first['sha256']} first, then {second['sha256']}")
+    print(f"{cell['id']}: {first['sha256']} twice, content {first['content']}", flush=True)
+
+
+def main() -> int:
+    """The command; the exit code is returned."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("what", choices=("list", "run"))
+    parser.add_argument("ids", nargs="*", metavar="CELL")
+    parser.add_argument("--since", metavar="REV")
+    parser.add_argument(
+        "--out", type=Path, default=Path(os.environ.get("OUT", ROOT / "build" / "cells"))
+    )
+    asked = parser.parse_args()
+    found = cells(asked.since)
+    known = {cell["id"]: cell for cell in found}
+    if unknown := [name for name in asked.ids if name not in known]:
+        raise SystemExit(f"no such cell: {', '.join(unknown)}")
+    chosen = [known[name] for name in asked.ids] or found
+    for cell in chosen:
+        if asked.what == "list":
+            print(cell["id"], cell["command"], sep="\t")
+        elif cell["runnable"] or asked.ids:
+            run(cell, asked.out)
+        else:
+            print(f"{cell['id']}: left out, it needs a machine that compiles")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

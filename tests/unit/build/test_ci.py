@@ -1,0 +1,131 @@
+"""The CI files: workflows that GitHub can read, container files on fixed bases, and the runner."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shlex
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+CI = ROOT / "ci"
+WORKFLOWS = sorted((CI / "github").glob("*.yml"))
+BASES = json.loads((CI / "bases.json").read_text())
+
+
+def workflow(path: Path) -> dict[Any, Any]:
+    found: dict[Any, Any] = yaml.safe_load(path.read_text())
+    return found
+
+
+def steps() -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (f"{path.name}/{name}", step)
+        for path in WORKFLOWS
+        for name, job in workflow(path)["jobs"].items()
+        for step in job["steps"]
+    ]
+
+
+def tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, CI / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda p: p.name)
+def test_a_workflow_has_triggers_least_rights_and_time_limits(path: Path) -> None:
+    found = workflow(path)
+    assert found[True], "`on`, which YAML 1.1 reads as true"
+    assert found["permissions"] == {"contents": "read"}
+    for name, job in found["jobs"].items():
+        assert job["timeout-minutes"] <= 360, name
+        assert job["runs-on"], name
+        for step in job["steps"]:
+            assert ("run" in step) != ("uses" in step), name
+
+
+def test_no_expression_stands_in_a_script() -> None:
+    # What GitHub pastes into a script is run; values go through the environment.
+    assert [name for name, step in steps() if "${{" in step.get("run", "")] == []
+
+
+def test_every_action_is_listed_and_no_commit_is_made_up() -> None:
+    used = {tuple(step["uses"].split("@")) for _, step in steps() if "uses" in step}
+    assert used == {(name, row["commit"] or row["ref"]) for name, row in BASES["actions"].items()}
+    for row in BASES["actions"].values():
+        assert row["commit"] is None or re.fullmatch(r"[0-9a-f]{40}", row["commit"])
+
+
+def test_the_matrix_job_feeds_the_wheel_job() -> None:
+    jobs = workflow(CI / "github" / "wheels.yml")["jobs"]
+    assert jobs["wheel"]["strategy"]["matrix"] == "${{ fromJSON(needs.matrix.outputs.cells) }}"
+    script = next(s["run"] for s in jobs["matrix"]["steps"] if s.get("id") == "cells")
+    assert "patchkit matrix --format github" in script
+    # Every field that the workflow takes from a cell is one that a cell has.
+    from patchkit.build.matrix import Cell
+    from patchkit.cli.matrix import _facts, _runner
+
+    cell = Cell("v1.0", "default", "overlay", "x86_64", "", "13.0", "0" * 16)
+    text = (CI / "github" / "wheels.yml").read_text()
+    wanted = set(re.findall(r"\bmatrix\.(\w+)", text)) - {"outputs"}
+    assert wanted <= {*_facts(cell), "runner"}
+    assert _runner(cell) == ["ubuntu-24.04"]
+
+
+@pytest.mark.parametrize("path", sorted(CI.glob("*.containerfile")), ids=lambda p: p.name)
+def test_a_container_file_takes_its_base_from_the_list(path: Path) -> None:
+    lines = re.sub(r"\\\n\s*", "", path.read_text()).splitlines()
+    words = [line.split(None, 1) for line in lines if line and not line.startswith("#")]
+    known = {"ARG", "FROM", "RUN", "WORKDIR", "COPY", "ENV", "VOLUME", "ENTRYPOINT"}
+    assert {word for word, _ in words} <= known
+    assert [rest for word, rest in words if word == "FROM"] == ["${BASE}"]
+    assert path.name.partition(".")[0] in BASES["images"]
+    for word, rest in words:
+        if word == "RUN":
+            assert shlex.split(rest)
+        if word == "ENTRYPOINT":
+            assert (ROOT / json.loads(rest)[1]).is_file()
+
+
+def test_no_digest_is_made_up_and_nothing_is_built_without_one() -> None:
+    for row in BASES["images"].values():
+        assert row["digest"] is None or re.fullmatch(r"sha256:[0-9a-f]{64}", row["digest"])
+        assert "latest" not in row["ref"]
+
+
+def test_the_runner_refuses_two_wheels_that_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = tool("cells")
+    cell = {"id": "v1.0-default-overlay", "command": "patchkit build --pin v1.0", "runnable": True}
+    sums = iter(["a", "a", "a", "b"])
+    monkeypatch.setattr(
+        runner, "build", lambda cell, out, umask: {"sha256": next(sums), "content": "c"}
+    )
+    runner.run(cell, tmp_path)
+    with pytest.raises(SystemExit, match="a first, then b"):
+        runner.run(cell, tmp_path)
+
+
+def test_drift_speaks_once_a_release() -> None:
+    drift = tool("drift")
+    finding = {
+        "note": False,
+        "message": "a.patch on v2: conflict",
+        "details": ["key: v1/v2/a.patch/conflict"],
+    }
+    again = {**finding, "details": ["key: v1/v2/b.patch/conflict"]}
+    found = drift.by_release([finding, again, {**finding, "note": True}])
+    assert list(found) == [("v1", "v2")]
+    assert len(found["v1", "v2"]) == 2
+    assert drift.title("v1", "v2") == "drift: v1 on v2"
