@@ -17,7 +17,7 @@ from patchkit.derive.carry import carry, finding_of, renames_of, same, untouched
 from patchkit.derive.relock import blob_of
 from patchkit.engine.apply import EXACT, apply_patch
 from patchkit.engine.merge import is_binary
-from patchkit.engine.model import File, Overlay, Patch
+from patchkit.engine.model import File, Overlay, Patch, Section
 from patchkit.engine.parse import parse
 from patchkit.engine.strip import Root, target_paths
 from patchkit.errors import Finding, Refused, Where
@@ -189,7 +189,7 @@ class Builder:
                 return Built(entry, patch, header, changes), UNCHANGED
             data = header_bytes(header, None, None) + old.data[len(old.header) :]
             return Built(entry, parse(data, name), header, changes), HEADER
-        if made.given is not None and self._in_form(made.given, header, changes):
+        if made.given is not None and self._in_form(made):
             patch, state = parse(made.given.data, name), NEW
         else:
             patch, state = self._anew(made, old), NEW
@@ -245,15 +245,26 @@ class Builder:
             for path in old
         )
 
-    def _in_form(self, given: Patch, header: Header, changes: Mapping[str, File | None]) -> bool:
-        """Whether a file may stay as it is: numbers and ids right, its header canonical."""
-        if renumber(given, self.tree, changes) != given.data:
+    def _in_form(self, made: Made) -> bool:
+        """Whether the file that came may stay as it is: nothing but its hunks is another's choice.
+
+        Numbers and ids are right, the header is canonical, and so is all of each section but how
+        its change is cut into hunks.
+        """
+        given = made.given
+        if given is None or renumber(given, self.tree, made.changes) != given.data:
             return False
         try:
-            lead = header_bytes(header, None, None)
+            lead = header_bytes(made.header, None, None)
+            plain = write_diff(self.tree, made.changes, renames=made.renames)
         except Refused:
             return False
-        return given.header.rstrip(b"\n") == lead.rstrip(b"\n") and _ends_with_hunk(given)
+        wanted = parse(lead + plain, made.name)
+        return (
+            given.header.rstrip(b"\n") == lead.rstrip(b"\n")
+            and given.data == given.header + b"".join(s.raw for s in given.sections)
+            and [_lead(s) for s in given.sections] == [_lead(s) for s in wanted.sections]
+        )
 
     # -- common -------------------------------------------------------------------------------
     def find(self, findings: Iterable[Finding]) -> None:
@@ -286,9 +297,9 @@ def _equal(one: Mapping[str, File | None], two: Mapping[str, File | None]) -> bo
     return one.keys() == two.keys() and all(same(one[path], two[path]) for path in one)
 
 
-def _ends_with_hunk(patch: Patch) -> bool:
-    """Whether nothing stands behind the last section: no signature, no blank line."""
-    return bool(patch.sections) and patch.data.endswith(patch.sections[-1].raw)
+def _lead(section: Section) -> bytes:
+    """A section's lines above its first hunk."""
+    return section.raw.partition(b"\n@@ ")[0]
 
 
 def _text_paths(patch: Patch, root: Root, before: At) -> set[str]:

@@ -34,6 +34,8 @@ def lint(out: Out, start: str, asked: Asked, *, quiet: bool) -> int:
     from patchkit.authoring.mend import lint_pin
 
     project = _project(start, asked)
+    if project is not None and project.recovered is not None:
+        out.line(f"an interrupted {project.recovered.what} was undone first")
     chosen = _chosen(project, asked) if project is not None else {}
     if asked.fix and project is not None and chosen:
         _mend(out, start, asked, chosen, quiet)

@@ -36,6 +36,7 @@ _KNOWN = re.compile(
     re.IGNORECASE,
 )
 _MBOX = re.compile(r"From [0-9a-f]{7,64} |From \S+ +\w{3} \w{3} ")
+_FURNITURE = re.compile(r"Index: \S.*|={20,}|diff -\S.*")
 _BRACKET = re.compile(r"\s*\[[^\[\]]*\bPATCH\b[^\[\]]*\]\s*", re.IGNORECASE)
 _SWITCH = re.compile(r"Switch:[ \t]+(\S+)(?:[ \t]+\(default[ \t]+([^()]*)\))?:[ \t]*(.*)")
 TRANSPORT = frozenset(
@@ -189,6 +190,7 @@ def parse_header(data: bytes) -> Header:
         )
     text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
     lines = _until_dashes([line.rstrip("\r") for line in text.split("\n")])
+    lines = _without_furniture(lines)
     if lines and _MBOX.match(lines[0]):
         del lines[0]
     fields, rest = _fields(lines)
@@ -232,6 +234,14 @@ def _until_dashes(lines: list[str]) -> list[str]:
         if line.rstrip(" \t") == "---":
             return lines[:index]
     return lines
+
+
+def _without_furniture(lines: list[str]) -> list[str]:
+    """The lines without what quilt and other tools put right above a diff (`Index: x`, =====)."""
+    end = len(lines)
+    while end and (not lines[end - 1].strip() or _FURNITURE.fullmatch(lines[end - 1])):
+        end -= 1
+    return lines[:end]
 
 
 def _fields(lines: list[str]) -> tuple[list[Field] | None, list[str]]:

@@ -24,13 +24,16 @@ from patchkit.errors import PatchkitError
 from patchkit.files import atomic, root
 from tests.unit.authoring.making import AUTHOR, MOMENT, Bench, make_bench
 
-NAMES = st.sampled_from("abcdef")
+PICK = st.integers(0, 5)
 PATHS = st.sampled_from(["one", "two", "sub/three"])
-LINE = st.integers(0, 11)
 GUARD = st.sampled_from([None, None, "fast"])
+KINDS = st.sampled_from(["edit", "edit", "insert", "delete line", "delete", "create"])
+EDITS = st.lists(st.tuples(PATHS, st.integers(0, 11), KINDS), min_size=1, max_size=3)
 HOW = How(author=AUTHOR)
 SMALL = {path: "".join(f"{path} {n}\n" for n in range(12)) for path in ("one", "two", "sub/three")}
-KINDS = st.sampled_from(["edit", "edit", "edit", "insert", "delete line", "delete", "create"])
+
+
+Edits = list[tuple[str, int, str]]
 
 
 class Series(RuleBasedStateMachine):
@@ -74,7 +77,19 @@ class Series(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
+        """Three patches: b builds on a, c stands apart."""
         self.bench.add_patch("a", ("one", "one 5\n", "one five\n"))
+        self.bench.add_patch("b", ("one", "one five\n", "one V\n"), ("two", "two 3\n", "III\n"))
+        self.bench.add_patch("c", ("two", "two 10\n", "two ten\n"), guard="fast")
+
+    def names(self) -> list[str]:
+        text = (self.bench.series / "series").read_text()
+        return [line.split()[0].removesuffix(".patch") for line in text.splitlines()]
+
+    def pick(self, number: int | None) -> str | None:
+        """One of the patches there are; a name that there is not, now and then."""
+        names = [*self.names(), "nothing"]
+        return None if number is None else names[number % len(names)]
 
     @invariant()
     def check_is_clean(self) -> None:
@@ -84,70 +99,86 @@ class Series(RuleBasedStateMachine):
             self.changed = False
 
     # -- what a person does -------------------------------------------------------------------
-    @rule(name=NAMES, guard=GUARD, after=NAMES | st.none())
-    def new(self, name: str, guard: str | None, after: str | None) -> None:
-        self.attempt(lambda: self.bench.new(name, guard=guard, after=after))
+    @rule(guard=GUARD, after=PICK | st.none(), edits=EDITS)
+    def make(self, guard: str | None, after: int | None, edits: Edits) -> None:
+        self.give_up()
+        Series.fresh += 1
+        name = f"p{Series.fresh}"
+        self.attempt(lambda: self.bench.new(name, guard=guard, after=self.pick(after)))
+        self.work(edits)
+        self.refresh()
 
-    @rule(name=NAMES | st.none())
-    def edit(self, name: str | None) -> None:
-        self.attempt(lambda: self.bench.edit(name))
+    @rule(number=PICK, edits=EDITS)
+    def change(self, number: int, edits: Edits) -> None:
+        self.give_up()
+        self.attempt(lambda: self.bench.edit(self.pick(number)))
+        self.work(edits)
+        self.refresh()
 
-    @rule(path=PATHS, line=LINE, kind=KINDS)
-    def work(self, path: str, line: int, kind: str) -> None:
-        at = self.bench.tree / path
+    @rule(number=PICK, edits=EDITS, how=st.sampled_from(["amend", "fixup", "plain", "drop"]))
+    def use_git(self, number: int, edits: Edits, how: str) -> None:
+        self.give_up()
+        self.attempt(self.bench.edit)
         if not self.bench.tree.exists():
             return
-        Series.fresh += 1
-        text = f"text {Series.fresh}\n"
-        if kind == "create":
-            (self.bench.tree / f"new-{line}").write_text(text)
-            self.bench.git("add", "-A")
-            return
-        if not at.exists():
-            return
-        lines = at.read_text().splitlines(keepends=True)
-        line = min(line, len(lines) - 1)
-        if kind == "delete":
-            at.unlink()
-        elif not lines:
-            at.write_text(text)
-        elif kind == "delete line":
-            del lines[line]
-            at.write_text("".join(lines))
-        else:
-            lines[line : line + (kind == "edit")] = [text]
-            at.write_text("".join(lines))
+        self.work(edits)
+        words = {"amend": ["--amend", "--no-edit"], "plain": ["-m", f"more {Series.fresh}"]}
+        subject = self.bench.git("log", "--format=%s", "base..").splitlines()
+        fixup = ["-m", f"fixup! {subject[number % len(subject)]}"]
+        self.bench.git("commit", "-qa", "--allow-empty", *words.get(how, fixup))
+        if how == "drop":
+            self.bench.git("reset", "-q", "--hard", "HEAD~2")
+        self.attempt(self.bench.from_commits)
 
-    @rule(guard=GUARD)
-    def refresh(self, guard: str | None) -> None:
-        if (self.bench.tree / ".git/patchkit/edit.json").exists():
-            self.attempt(lambda: self.bench.refresh(guard=guard))
+    @rule(number=PICK | st.none())
+    def edit(self, number: int | None) -> None:
+        self.attempt(lambda: self.bench.edit(self.pick(number)))
+
+    @rule(edits=EDITS)
+    def work(self, edits: Edits) -> None:
+        for path, line, kind in edits if self.bench.tree.exists() else ():
+            Series.fresh += 1
+            at, text = self.bench.tree / path, f"text {Series.fresh}\n"
+            if kind == "create":
+                (self.bench.tree / f"new-{line}").write_text(text)
+                self.bench.git("add", "-A")
+            elif at.exists():
+                lines = at.read_text().splitlines(keepends=True)
+                line = min(line, max(len(lines) - 1, 0))
+                if kind == "delete":
+                    at.unlink()
+                    continue
+                lines[line : line + (kind != "insert")] = [] if kind == "delete line" else [text]
+                at.write_text("".join(lines))
 
     @rule()
-    def refresh_from_commits(self) -> None:
+    def refresh(self) -> None:
         if (self.bench.tree / ".git/patchkit/edit.json").exists():
-            self.bench.git("commit", "-qam", "more work", "--allow-empty")
-            self.attempt(self.bench.from_commits)
+            self.attempt(self.bench.refresh)
 
     @rule()
     def give_up(self) -> None:
         """A person throws the work tree away, as nothing else helps after a refusal."""
         shutil.rmtree(self.bench.tree, ignore_errors=True)
 
-    @rule(name=NAMES, after=NAMES | st.none())
-    def move(self, name: str, after: str | None) -> None:
-        self.attempt(self.run(lambda _, standing: move(standing, name, after=after)))
+    @rule(number=PICK, after=PICK | st.none())
+    def move(self, number: int, after: int | None) -> None:
+        name, behind = str(self.pick(number)), self.pick(after)
+        self.attempt(self.run(lambda _, standing: move(standing, name, after=behind)))
 
-    @rule(name=NAMES)
-    def drop(self, name: str) -> None:
+    @rule(number=PICK)
+    def drop(self, number: int) -> None:
+        name = str(self.pick(number))
         self.attempt(self.run(lambda _, standing: drop(standing, [name])))
 
-    @rule(name=NAMES, to=NAMES)
-    def rename(self, name: str, to: str) -> None:
+    @rule(number=PICK, to=st.sampled_from(["a", "x", "y"]))
+    def rename(self, number: int, to: str) -> None:
+        name = str(self.pick(number))
         self.attempt(self.run(lambda _, standing: rename(standing, name, to)))
 
-    @rule(name=NAMES | st.none())
-    def tidy(self, name: str | None) -> None:
+    @rule(number=PICK | st.none())
+    def tidy(self, number: int | None) -> None:
+        name = self.pick(number)
         names = None if name is None else [name]
         self.attempt(self.run(lambda _, standing: tidy(standing, names, HOW, MOMENT)))
 
@@ -161,9 +192,12 @@ class Series(RuleBasedStateMachine):
         shutil.rmtree(self.aside, ignore_errors=True)
         shutil.copytree(self.bench.series, self.aside)
 
-    @rule(name=NAMES | st.none(), replace=st.booleans())
-    def bring_back(self, name: str | None, replace: bool) -> None:
-        path = self.aside if name is None else self.aside / f"{name}.patch"
+    @rule(number=PICK | st.none(), replace=st.booleans())
+    def bring_back(self, number: int | None, replace: bool) -> None:
+        path = self.aside
+        if number is not None and path.exists():
+            files = sorted(path.glob("*.patch"))
+            path = files[number % len(files)] if files else path / "nothing"
         if not path.exists():
             return
         how = How(author=AUTHOR, replace=replace)

@@ -281,3 +281,12 @@ def test_a_decoded_word_cannot_make_a_new_line() -> None:
 def test_a_header_without_bounds_is_refused() -> None:
     with pytest.raises(Refused, match="bad-header"):
         parse_header(b"x" * ((1 << 20) + 1))
+
+
+def test_what_quilt_writes_right_above_the_diff_is_no_part_of_the_text() -> None:
+    text = b"From: A <a@b.c>\nSubject: Do it\n\nIndex: of things.\nWhy.\n\n"
+    lead = b"Index: p/engine/x.py\n" + b"=" * 67 + b"\n"
+    assert parse_header(text + lead) == parse_header(text)
+    assert parse_header(text + b"diff -Naur a/x b/x\n" + lead) == parse_header(text)
+    assert parse_header(text).body == "Index: of things.\nWhy."
+    assert parse_header(lead).shape == "none"
