@@ -1,8 +1,8 @@
 """Run of the full suite what a change touches: a test file runs again when its inputs changed.
 
-Tests marked `slow` too are left to `make test-all`. A file of tests marked `real` is keyed by the digest of itself, of the package, of the series
-and of pins.toml. A key that passed before (in the user's cache) is not run again. Prints a line a
-file; exits 1 where one fails.
+Tests marked `slow` too are left to `make test-all`. A file of tests marked `real` is keyed by the
+digest of itself, of the package, of the series and of pins.toml. A key that passed before (in the
+user's cache) is not run again. Prints a line a file; exits 1 where one fails.
 """
 
 from __future__ import annotations
