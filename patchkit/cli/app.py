@@ -47,5 +47,6 @@ def run() -> None:
     """Read the command line and run its verb."""
     from patchkit.cli.verbs import register
 
-    register(app)
+    if not app.registered_commands:  # in a process that runs several commands: once
+        register(app)
     app()

@@ -1,0 +1,250 @@
+"""apply, check, revert --installed and bundle, on a project of two plain upstreams."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from patchkit.cli.main import main
+from patchkit.cli.quick import quick
+from patchkit.series.lockfile import Lock, LockedPin
+from patchkit.series.lockjson import dumps
+from patchkit.series.quilt import entries_digest, parse_series
+from tests.unit.target.installing import BASE, COMMIT, Series, Site, numbered, two_patches
+
+OTHER = {"other/__init__.py": b"", "other/x.py": numbered(20)}
+PINS = f"""
+[upstreams.engine]
+kind = "plain"
+package = "engine"
+[upstreams.other]
+kind = "plain"
+pypi = "other"
+package = "other"
+root = "src"
+[pins."v1.0"]
+upstream = "engine"
+commit = "{COMMIT}"
+[pins."other-2.0"]
+upstream = "other"
+commit = "{COMMIT}"
+[pins."other-2.0".files]
+"other-2.0.tar.gz" = "sha256:{"0" * 64}"
+[stacks.fast]
+guards = ["fast"]
+"""
+
+
+class Bench:
+    """A project with two locked series, a site with both packages, and the command."""
+
+    def __init__(self, at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.at, self.capsys = at, capsys
+        self.site = Site(at / "site-packages")
+        self.site.install()
+        self.site.install(OTHER, "other", "2.0")
+        (at / "project").mkdir()
+        (at / "project/pins.toml").write_text(PINS)
+        engine = two_patches().add("fast.patch", {"engine/b.py": numbered(40, l5="fast")}, "fast")
+        other = Series(OTHER, root="src").add(
+            "other.patch", {"src/other/x.py": numbered(20, l9="nine")}
+        )
+        self.series("v1.0", "engine", engine)
+        self.series("other-2.0", "other", other)
+
+    def series(self, pin: str, upstream: str, series: Series) -> None:
+        folder = self.at / "project/series" / pin
+        folder.mkdir(parents=True)
+        for name, data, _ in series.rows:
+            (folder / name).write_bytes(data)
+        lines = "".join(f"{n} #+{g}\n" if g else f"{n}\n" for n, _, g in series.rows)
+        (folder / "series").write_text(lines)
+        made = series.lock({"default": (), "fast": ("fast",)}, pin)
+        files = {"other-2.0.tar.gz": "0" * 64} if upstream == "other" else {}
+        lock = Lock(
+            LockedPin(pin, upstream, COMMIT, files=files),
+            entries_digest(parse_series(lines.encode()).entries),
+            made.patches,
+            {},
+            made.series,
+            made.stacks,
+        )
+        (folder / "series.lock").write_bytes(dumps(lock))
+
+    def run(self, *args: str) -> tuple[int, str, str]:
+        """Exit status, standard output and standard error."""
+        old = sys.argv
+        sys.argv = ["patchkit", "-C", str(self.at / "project"), *args]
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        finally:
+            sys.argv = old
+        said = self.capsys.readouterr()
+        return code, said.out, said.err
+
+    def json(self, *args: str) -> dict[str, Any]:
+        _, out, _ = self.run(*args, "--json")
+        found: dict[str, Any] = json.loads(out)
+        return found
+
+    @property
+    def here(self) -> Sequence[str]:
+        return ("--installed", "--site", str(self.site.at))
+
+
+@pytest.fixture
+def bench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Bench:
+    return Bench(tmp_path, capsys)
+
+
+def test_two_pins_are_one_transaction(bench: Bench) -> None:
+    before = bench.site.look()
+    pins = ("--pin", "v1.0", "--pin", "other-2.0")
+    body = bench.json("apply", *pins, *bench.here)
+    assert body["exit"] == 0, body["findings"]
+    assert [p["name"] for p in body["packages"]] == ["engine", "other"]
+    assert (bench.site.at / "other/x.py").read_bytes() == numbered(20, l9="nine")
+    assert [p["state"] for p in body["patches"]] == ["applied"] * 3
+    assert bench.run("check", *bench.here)[0] == 0
+    code, out, _ = bench.run("revert", *bench.here)
+    assert code == 0
+    assert "engine 1.0: taken back: stack default of v1.0" in out
+    assert bench.site.look() == before
+
+
+def test_without_a_pin_it_is_what_is_installed(bench: Bench) -> None:
+    body = bench.json("apply", *bench.here)
+    assert [p["name"] for p in body["packages"]] == ["engine", "other"]
+    bench.run("revert", *bench.here)
+    for path in (bench.site.at / "other-2.0.dist-info").iterdir():
+        path.unlink()
+    (bench.site.at / "other-2.0.dist-info").rmdir()
+    body = bench.json("apply", *bench.here)
+    assert [p["name"] for p in body["packages"]] == ["engine"]
+
+
+def test_one_package_that_fails_keeps_the_other_from_being_written(bench: Bench) -> None:
+    (bench.site.at / "other/x.py").write_bytes(b"mine\n")
+    before = bench.site.look()
+    body = bench.json("apply", *bench.here)
+    assert body["exit"] == 1
+    assert [f["file"] for f in body["findings"]] == ["other/x.py"]
+    assert bench.site.look() == before
+
+
+def test_check_takes_the_recorded_stack_and_says_drift(bench: Bench) -> None:
+    assert bench.run("apply", "--pin", "v1.0", "--stack", "fast", *bench.here)[0] == 0
+    body = bench.json("check", "--pin", "v1.0", *bench.here)
+    assert (body["exit"], body["packages"][0]["stack"]) == (0, "fast")
+    body = bench.json("check", "--pin", "v1.0", "--stack", "default", *bench.here)
+    assert (body["exit"], body["findings"][0]["name"]) == (1, "not-built-from-this")
+    code, out, err = bench.run("check", *bench.here)
+    assert (code, "other" in err, "partly-applied" in err) == (1, True, True)
+    assert "patched (stack fast of v1.0" in out
+
+
+def test_upto_and_then_the_rest(bench: Bench) -> None:
+    code, _, err = bench.run("apply", "--pin", "v1.0", "--upto", "edit.patch", *bench.here)
+    assert code == 0, err
+    body = bench.json("check", "--pin", "v1.0", *bench.here)
+    assert (body["packages"][0]["state"], body["packages"][0]["upto"]) == ("upto", "edit.patch")
+    assert bench.run("apply", "--pin", "v1.0", *bench.here)[0] == 0
+    assert bench.run("check", "--pin", "v1.0", *bench.here)[0] == 0
+
+
+def test_an_edited_patch_is_refused_before_anything_is_looked_at(bench: Bench) -> None:
+    before = bench.site.look()
+    patch = bench.at / "project/series/v1.0/edit.patch"
+    patch.write_bytes(patch.read_bytes().replace(b"+ten", b"+TEN"))
+    code, _, err = bench.run("apply", "--pin", "v1.0", *bench.here)
+    assert (code, "patch-edited" in err) == (1, True)
+    assert bench.run("bundle", "--pin", "v1.0", "-o", str(bench.at / "x.pyz"))[0] == 1
+    assert not (bench.at / "x.pyz").exists()
+    assert bench.site.look() == before
+
+
+def test_loose_patches_with_a_root_of_their_own(bench: Bench) -> None:
+    before = bench.site.look()
+    patch = bench.at / "fix.patch"
+    patch.write_bytes(
+        b"--- a/x.py\n+++ b/x.py\n@@ -8,3 +8,3 @@\n line 8\n-line 9\n+NINE\n line 10\n"
+    )
+    body = bench.json("apply", str(patch), *bench.here)
+    assert body["exit"] == 0, body["findings"]
+    assert (body["patches"][0]["directory"], body["patches"][0]["package"]) == ("other", "other")
+    assert bench.run("check", *bench.here)[0] == 0, "its own record, not the project's lock"
+    assert bench.run("check", "--pin", "other-2.0", *bench.here)[0] == 1
+    assert bench.run("revert", *bench.here)[0] == 0
+    assert bench.site.look() == before
+
+
+def test_a_bundle_of_two_packages(bench: Bench) -> None:
+    at = bench.at / "both.pyz"
+    body = bench.json("bundle", "--pin", "v1.0", "--pin", "other-2.0", "-o", str(at))
+    assert body["bytes"] == at.stat().st_size < 1_000_000
+    assert os.access(at, os.X_OK)
+    assert [p["patches"] for p in body["packages"]] == [
+        ["edit.patch", "files.patch"],
+        ["other.patch"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("apply", "--site", "X", "--pin", "v1.0"),
+        ("apply", "--exclude", "X", "--pin", "v1.0"),
+        ("apply", "--installed", "--to", "X"),
+        ("apply", "--installed", "--source", "sdist"),
+        ("apply", "--installed", "--python", "p", "--site", "X"),
+        ("apply", "--installed", "--python", "/no/such/python"),
+        ("apply", "--installed", "--stack", "fast", "--all"),
+        ("apply", "--pin", "v1.0", "--pin", "other-2.0"),
+        ("apply", "x.patch", "--installed", "--pin", "v1.0"),
+        ("apply", "--pin", "v1.0", "--pin", "v1.0", "--to", "X", "--installed"),
+        ("check", "--site", "X"),
+        ("revert", "--python", "X"),
+        ("revert", "--installed", "--to", "X"),
+        ("bundle", "--stack", "fast", "--all"),
+    ],
+)
+def test_options_that_do_not_go_together(bench: Bench, args: Sequence[str]) -> None:
+    code, _, err = bench.run(*args)
+    assert code == 2, err
+
+
+def test_quick_takes_only_the_plain_check(tmp_path: Path) -> None:
+    for args in (
+        ["check"],
+        ["check", "--installed", "--help"],
+        ["check", "--installed", "--offline"],
+        ["check", "--installed", "--site"],
+        ["check", "--installed", "-C", "x"],
+        ["apply", "--installed"],
+        ["--installed", "check", "check"],
+        [],
+    ):
+        assert quick(args) is None, args
+
+
+def test_quick_and_typer_say_the_same(bench: Bench) -> None:
+    assert bench.run("apply", "--pin", "v1.0", *bench.here)[0] == 0
+    fast = bench.json("check", "--pin", "v1.0", *bench.here)
+    assert fast == bench.json("check", "--pin", "v1.0", "--source", "sdist", *bench.here)
+
+
+def test_nothing_patched_outside_a_project(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    (bench.at / "project/pins.toml").unlink()
+    code, _, err = bench.run("check", *bench.here)
+    assert (code, "partly-applied" in err) == (1, True)
+    assert bench.run("check", "--pin", "v1.0", *bench.here)[0] == 1
+    assert BASE["engine/a.py"] == (bench.site.at / "engine/a.py").read_bytes()
