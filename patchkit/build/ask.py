@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from patchkit.errors import UsageFault
@@ -21,6 +22,14 @@ class Asked:
     sha256: str | None = None
     arch: str | None = None
     source: str | None = None
+    python: str | None = None
+
+    @property
+    def interpreter(self) -> str | None:
+        """The interpreter that builds, as any folder can call it."""
+        if self.python is None or os.sep not in self.python:
+            return self.python
+        return os.path.abspath(self.python)
 
     def checked(self) -> str:
         """Which build is meant. Raises UsageFault for what cannot be meant."""
@@ -29,6 +38,8 @@ class Asked:
             raise UsageFault.because(f"--how takes {', '.join(HOWS)}; not {how}")
         if how != OVERLAY and (self.base_wheel or self.sha256):
             raise UsageFault.because("--base-wheel and --sha256 go with --how overlay")
+        if self.python and how not in (CUDA, CPU):
+            raise UsageFault.because("--python goes with --how cuda or cpu")
         if self.sha256 and not self.base_wheel:
             raise UsageFault.because("--sha256 goes with --base-wheel")
         return how

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from patchkit.build import overlay
-from patchkit.build.ask import EMPTY, OVERLAY, Asked
+from patchkit.build.ask import CPU, CUDA, EMPTY, OVERLAY, Asked
 from patchkit.build.basewheel import choose, machine
 from patchkit.build.beside import write_beside
 from patchkit.build.built import Built
@@ -19,6 +20,9 @@ from patchkit.derive.project import Project
 from patchkit.derive.selection import Selection
 from patchkit.errors import Finding, Refused, UsageFault
 from patchkit.source.base import Progress, silent
+
+if TYPE_CHECKING:
+    from patchkit.build.native import Plan
 
 
 def build(
@@ -78,10 +82,28 @@ def _build(
         from patchkit.build import empty
 
         return empty.build(inputs, out, progress)
-    raise UsageFault.because(
-        f"--how {how} is not run here: patchkit doctor --build {how} says what it takes",
-        next=f"patchkit doctor --build {how} --pin {inputs.pin.name}",
+    from patchkit.build import native
+
+    return native.build(
+        inputs, _plan(inputs, asked, how), asked.interpreter or "python3", out, progress
     )
+
+
+def plan(project: Project, bases: Bases, asked: Asked) -> Plan:
+    """What a compiled build would take, and what is missing; nothing is compiled."""
+    how = asked.checked()
+    if how not in (CUDA, CPU):
+        raise UsageFault.because(f"--build takes {CUDA} or {CPU}; not {how}")
+    return _plan(_inputs(project, bases, asked), asked, how)
+
+
+def _plan(inputs: Inputs, asked: Asked, how: str) -> Plan:
+    from patchkit.build import native
+    from patchkit.build.machine import look
+    from patchkit.upstreams.building import recipe
+
+    found = look(recipe(inputs.known.kind).at, asked.interpreter)
+    return native.plan(inputs, how, asked.arch or machine(), found, asked.interpreter)
 
 
 def _refuse_native(inputs: Inputs) -> None:

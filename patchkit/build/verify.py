@@ -14,7 +14,7 @@ from patchkit.target.dist_info import STATE
 from patchkit.target.installed_state import BUILD, State, load_state
 
 SHOWN = 20
-HOWS = {"patchkit-overlay": "overlay", "patchkit-empty": "empty"}
+HOWS = {f"patchkit-{how}": how for how in ("overlay", "empty", "cuda", "cpu")}
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def run(
             "--how",
             metavar="overlay|empty|cuda|cpu",
             help="overlay (default): the official wheel with the changed files. empty: upstream's "
-            "build without compiled parts. cuda, cpu: what a full build needs, printed.",
+            "build without compiled parts. cuda, cpu: compiled, where nothing is missing.",
         ),
     ] = None,
     base_wheel: Annotated[
@@ -51,6 +51,12 @@ def run(
         str | None,
         typer.Option("--verify", metavar="WHEEL", help="Build it again and compare; keep nothing."),
     ] = None,
+    python: Annotated[
+        str | None,
+        typer.Option(
+            "--python", metavar="EXE", help="With --how cuda or cpu: the interpreter that builds."
+        ),
+    ] = None,
     source: Source = None,
     offline: Offline = False,
     as_json: Json = False,
@@ -65,7 +71,7 @@ def run(
 
     out = Out("build", as_json=as_json)
     project = find(context.obj)
-    asked = Asked(pin, stack, how, base_wheel, sha256, arch, source)
+    asked = Asked(pin, stack, how, base_wheel, sha256, arch, source, python)
     with (
         progress(quiet=as_json) as bar,
         open_bases(project, offline=offline, progress=bar) as bases,

@@ -18,6 +18,7 @@ MODULES = (
     "graph",
     "export",
     "fetch",
+    "doctor",
     "build",
     "matrix",
     "revert",

@@ -10,7 +10,7 @@ from patchkit.upstreams.building import Fetched, Recipe
 
 CPU_FILE = "cmake/cpu_extension.cmake"
 _SET = re.compile(r'\bset\s*\(\s*(\w+)\s+"?([^\s")]+)"?\s*\)', re.I)
-_DECLARE = re.compile(r"\bFetchContent_(?:Declare|Populate)\s*\(\s*(\w+)", re.I)
+_DECLARE = re.compile(r"\bFetchContent_(?:Declare|Populate)\s*\(\s*([\w-]+)", re.I)
 _ENV = re.compile(r"\bDEFINED\s+ENV\{(\w+)\}")
 _GIT = re.compile(
     r'GIT_REPOSITORY\s+"?([^\s"]+)"?(?:(?!GIT_REPOSITORY).)*?GIT_TAG\s+"?([^\s")]+)', re.S
