@@ -144,7 +144,7 @@ class _Run:
     ) -> tuple[Header, tuple[str, ...]]:
         """The header to write, fitted for git am, and what had to be changed for that."""
         old = self.builder.standing.series.headers[like] if like is not None else None
-        if old is not None and (in_place or same_header(raw, old)):
+        if old is not None and not in_place and same_header(raw, old):
             return old, ()
         if old is not None and raw.shape in ("none", "prose") and old.shape == "mail":
             return old, ("the header is the one that the patch has",)
@@ -156,6 +156,8 @@ class _Run:
             date=self.moment.mail,
         )
         header = fitted.header
+        if old is not None and same_header(header, old):
+            return old, ()
         if raw.shape != "mail" and not header.first("Last-Update"):
             header = dated(header, self.moment.day)
         return header, fitted.said
