@@ -74,7 +74,7 @@ def main() -> int:
     parser.add_argument(
         "--out", type=Path, default=Path(os.environ.get("OUT", ROOT / "build" / "cells"))
     )
-    asked = parser.parse_args()
+    asked = parser.parse_intermixed_args()
     found = cells(asked.since)
     known = {cell["id"]: cell for cell in found}
     if unknown := [name for name in asked.ids if name not in known]:

@@ -50,7 +50,7 @@ def document(inputs: Inputs, built: Built) -> dict[str, Any]:
             }
         )
         relations.append((ident, "PATCH_FOR", _BASE))
-        relations.append((_WHEEL, "PATCH_APPLIED", ident))
+        relations.append((ident, "PATCH_APPLIED", _WHEEL))
     for number, text in enumerate(built.requires, 1):
         found = _REQUIREMENT.match(text)
         if found is None:

@@ -129,3 +129,25 @@ def test_drift_speaks_once_a_release() -> None:
     assert list(found) == [("v1", "v2")]
     assert len(found["v1", "v2"]) == 2
     assert drift.title("v1", "v2") == "drift: v1 on v2"
+
+
+def test_the_runner_takes_the_line_that_the_workflow_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = tool("cells")
+    ids = ("a-overlay", "b-overlay", "c-cuda")
+    found = [{"id": n, "command": "", "runnable": "cuda" not in n} for n in ids]
+    ran: list[tuple[str, str]] = []
+    monkeypatch.setattr(runner, "cells", lambda since: found)
+    monkeypatch.setattr(runner, "run", lambda cell, out: ran.append((cell["id"], str(out))))
+    script = next(s["run"] for name, s in steps() if "cells.py run" in s.get("run", ""))
+    line = shlex.split(script.replace("$CELL", "b-overlay").partition("ci/cells.py ")[2])
+    monkeypatch.setattr("sys.argv", ["cells.py", *line])
+    assert runner.main() == 0
+    assert ran == [("b-overlay", "dist")]
+    monkeypatch.setattr("sys.argv", ["cells.py", "run", "--out", str(tmp_path)])
+    assert runner.main() == 0
+    assert [name for name, _ in ran[1:]] == ["a-overlay", "b-overlay"], "what compiles is left out"
+    monkeypatch.setattr("sys.argv", ["cells.py", "run", "nothing"])
+    with pytest.raises(SystemExit, match="no such cell: nothing"):
+        runner.main()
