@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Qwen3.8-Flash-Next's geometry as `config.json` folders, and the environment
-in which vLLM's config layer runs on a CPU. Import before vllm."""
+"""Qwen3.8-Flash-Next's geometry as `config.json` folders. Import before vllm."""
 
 import copy
 import json
-import os
 
-os.environ.setdefault("VLLM_TARGET_DEVICE", "cpu")
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+import _cpu
 
 WINDOW = 262144
 THETA = 10_000_000
@@ -124,6 +120,7 @@ def text_only(folder, **text):
 def model_config(folder, max_model_len=None, hf_overrides=None, **kwargs):
     from vllm.config.model import ModelConfig
 
+    _cpu.models_are_asked_in_this_process()
     return ModelConfig(
         model=folder,
         skip_tokenizer_init=True,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A YaRN override of a Qwen4Exp model sets how long the context may be."""
 
-import _qwen4exp as q
 import pytest
+
+import _qwen4exp as q
 
 
 @pytest.fixture(params=[q.wrapper, q.text_only], ids=["wrapper", "text"])
