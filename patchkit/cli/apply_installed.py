@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """The command line of an installed target. every: the whole series. check: write nothing."""
+    """The command line of an installed target. every: the whole series. check: write nothing.
+    what: how a message names what to apply, where no pin is given."""
 
     start: str
     python: str | None = None
@@ -29,6 +30,7 @@ class Asked:
     exclude: tuple[str, ...] = ()
     check: bool = False
     as_json: bool = False
+    what: str = "--pin PIN"
 
     def sites(self) -> tuple[str, ...]:
         """The folders of packages that are meant."""
@@ -54,7 +56,7 @@ class Asked:
             for option, value in (("--python", self.python), ("--site", self.site))
             if value is not None
         )
-        pins = "".join(f" --pin {pin}" for pin in self.pins) or " --pin PIN"
+        pins = "".join(f" --pin {pin}" for pin in self.pins) or f" {self.what}"
         stack = f" --stack {self.stack}" if self.stack else " --all" if self.every else ""
         return Words(
             f"patchkit apply{pins}{stack} --installed{where}",
@@ -97,6 +99,7 @@ def run_files(
     from patchkit.target.installed import apply_loose
 
     out = Out("apply", as_json=asked.as_json)
+    asked = replace(asked, what=f"--series {series}" if series is not None else "FILE…")
     steps = steps_of(files, series, strip, directory, out)
     done = apply_loose(
         asked.sites(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterable
 
 from patchkit.engine.model import File, blob_id
@@ -166,8 +167,9 @@ def others_edited(dist: Dist, root: Root, touched: Iterable[str], *, read: bool)
 def _differs(root: Root, row: Row, read: bool) -> bool:
     at = on_disk(root.at, row.path)
     try:
-        size = os.stat(at).st_size
-        if row.size and str(size) != row.size:
+        found = os.stat(at)
+        size = found.st_size
+        if not stat.S_ISREG(found.st_mode) or (row.size and str(size) != row.size):
             return True
         if not read or size > _LARGE or row.path.endswith(LIBRARIES):
             return False
