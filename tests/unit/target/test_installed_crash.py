@@ -149,6 +149,10 @@ def test_a_refusal_at_every_write(twins: Twins, code: int) -> None:
         site = twins.copy(twins.new, "broken")
         with stopped_at(number, refusing(code)) as seen:
             fault_of(lambda: revert(site.sites))  # noqa: B023  (called at once)
+        if pending_journal(site.sites[0]) is not None:
+            # The journal itself could not be removed: the next command does.
+            twins.check(site, number)
+            assert revert(site.sites).ok
         wrong = min((different(site.look(), s) for s in twins.states), key=len)
         if number < len(seen) and seen[number] == "rmdir":
             wrong = {p: w for p, w in wrong.items() if not p.endswith("/")}  # an empty folder
