@@ -61,7 +61,8 @@ def _whole(job: Job, memory: Memory) -> Prepared:
     tree = job.base.tree(job.store)
     derived = derive(series, tree, job.selection, job.chosen)
     notes = (*_notes(job, series), *derived.findings)
-    rows = rows_of(series.entries, _counts(series), _states(job, derived))
+    numbers = _counts(series)
+    rows = rows_of(series.entries, numbers, _states(job, derived))
     if not derived.ok:
         return Prepared(job.pin, job.base, rows, None, notes)
     chain = commit_all(job.store, derived, job.base.tree_id, job.title)
@@ -72,7 +73,7 @@ def _whole(job: Job, memory: Memory) -> Prepared:
         return Prepared(job.pin, job.base, rows, None, (*notes, *wrong))
     if len(notes) == len(job.notes):
         # A patch with a note is not remembered, so that the note is said every time.
-        memory.remember(Prefix(chain.commits, chain.trees, _counts(series)))
+        memory.remember(Prefix(chain.commits, chain.trees, numbers))
     return Prepared(job.pin, job.base, rows, chain, notes)
 
 

@@ -10,12 +10,14 @@ from patchkit.series.lockfile import FILE, Chain, Step
 
 
 def compare(pin: str, stack: str, locked: Chain, derived: Chain) -> list[Finding]:
-    """Every path, patch and tree of a stack that is not as locked."""
-    return [
-        *_patches(pin, stack, locked, derived),
-        *_paths(pin, stack, locked, derived),
-        *_trees(pin, stack, locked, derived),
-    ]
+    """Every path, patch and tree of a stack that is not as locked.
+
+    A path's finding names no stack, so that what is wrong in several is said once; a tree that
+    differs only because some path does is not said again.
+    """
+    found = [*_patches(pin, stack, locked, derived), *_paths(pin, locked, derived)]
+    bases = [f for f in _trees(pin, stack, locked, derived) if not found or f.name != "lock-stale"]
+    return [*found, *bases]
 
 
 def _stale(pin: str, message: str, where: Where, expected: str, found: str) -> Finding:
@@ -40,7 +42,7 @@ def _patches(pin: str, stack: str, locked: Chain, derived: Chain) -> Iterator[Fi
         )
 
 
-def _paths(pin: str, stack: str, locked: Chain, derived: Chain) -> Iterator[Finding]:
+def _paths(pin: str, locked: Chain, derived: Chain) -> Iterator[Finding]:
     for path in sorted({*locked.paths, *derived.paths}):
         expected = locked.paths.get(path, ())
         found = derived.paths.get(path, ())
@@ -49,7 +51,7 @@ def _paths(pin: str, stack: str, locked: Chain, derived: Chain) -> Iterator[Find
         at, before, after = _first_difference(expected, found)
         yield _stale(
             pin,
-            f"stack {stack}: {'the base' if at == '' else at} leaves another file than was locked",
+            f"{'the base holds' if at == '' else f'{at} leaves'} another file than was locked",
             Where(patch=at or None, file=path),
             before,
             after,

@@ -9,7 +9,7 @@ def counts(patch: Patch) -> tuple[int, int, int]:
     """Files, added lines and removed lines of a patch."""
     plus = minus = 0
     for _, _, hunk in patch.hunks():
-        for tag, _ in hunk.lines:
-            plus += tag == b"+"
-            minus += tag == b"-"
+        # Every line is in the old side, in the new, or in both.
+        plus += len(hunk.lines) - hunk.old_count
+        minus += len(hunk.lines) - hunk.new_count
     return len({section.path for section in patch.sections}), plus, minus

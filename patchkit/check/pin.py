@@ -123,5 +123,5 @@ def _stack(
         )
         return StackState(name, len(derived.names), trees[-1], "not locked")
     wrong = chains.compare(pin.name, name, locked, chain_from(derived, tree, {base.source: trees}))
-    findings.extend(wrong)
+    findings.extend(f for f in wrong if f not in findings)
     return StackState(name, len(derived.names), trees[-1], "drift" if wrong else "clean")

@@ -100,7 +100,7 @@ def proof_digests(folder: str | os.PathLike[str]) -> dict[str, str]:
     out = {}
     for path in sorted(root.walk(PROOFS)) if root.is_folder(PROOFS) else ():
         parts = path.split("/")
-        if parts[1] == "results" or "__pycache__" in parts or parts[-1].startswith("."):
+        if parts[1] == "results" or any(p[0] == "." or p == "__pycache__" for p in parts):
             continue
         file = root.get(path, PATCH_LIMIT)
         if file is not None:

@@ -238,3 +238,77 @@ def routed(tokens, hidden, count, top_k, seed=0):
     logits = torch.randn(tokens, count, generator=rng)
     weights, ids = logits.softmax(-1).topk(top_k, -1)
     return inputs, weights / weights.sum(-1, keepdim=True), ids.int()
+
+
+PACKED = {
+    "qkv_proj": ["q_proj", "k_proj", "v_proj"],
+    "gate_up_proj": ["gate_proj", "up_proj"],
+    "in_proj_qkvz": ["in_proj_qkv", "in_proj_z"],
+    "in_proj_ba": ["in_proj_b", "in_proj_a"],
+}
+
+
+def linear_layer(
+    monkeypatch, kind, args, groups, stream, rank=0, ranks=1, prefix="m.layer", **kwargs
+):
+    """One rank's layer, built and loaded as the engine does it, without a process
+    group."""
+    from vllm.config import VllmConfig, set_current_vllm_config
+    from vllm.model_executor.layers import linear
+
+    monkeypatch.setattr(linear, "get_tensor_model_parallel_rank", lambda: rank)
+    monkeypatch.setattr(linear, "get_tensor_model_parallel_world_size", lambda: ranks)
+    if kind == "RowParallelLinear":
+        kwargs.setdefault("reduce_results", False)
+    kwargs.setdefault("bias", False)
+    kwargs.setdefault("params_dtype", torch.float32)
+    with set_current_vllm_config(VllmConfig()):
+        layer = getattr(linear, kind)(
+            *args,
+            return_bias=False,
+            quant_config=config_of(groups, PACKED),
+            prefix=prefix,
+            **kwargs,
+        )
+    load(layer, stream)
+    layer.quant_method.process_weights_after_loading(layer)
+    return layer
+
+
+def load(layer, stream):
+    """What AutoWeightsLoader hands to a layer: names below it, shard ids on tensors."""
+    weights = []
+    for shard_id, tensors in stream:
+        for name, tensor in tensors.items():
+            tensor = tensor.clone()
+            if shard_id is not None:
+                tensor.shard_id = shard_id
+            weights.append((name, tensor))
+    if hasattr(layer, "load_weights"):
+        list(layer.load_weights(weights))
+        return
+    for name, tensor in weights:
+        param = getattr(layer, name)
+        param.weight_loader(param, tensor)
+
+
+class Calls:
+    """Which of some functions are entered, while they still do their work."""
+
+    def __init__(self, monkeypatch, **functions):
+        self.seen = []
+        for label, (module, name) in functions.items():
+            monkeypatch.setattr(module, name, self._record(label, module, name))
+
+    def _record(self, label, module, name):
+        function = getattr(module, name)
+
+        def recording(*args, **kwargs):
+            self.seen.append(label)
+            return function(*args, **kwargs)
+
+        return recording
+
+    def take(self):
+        seen, self.seen = self.seen, []
+        return sorted(set(seen))

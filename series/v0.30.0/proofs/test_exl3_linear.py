@@ -5,60 +5,16 @@ import _exl3 as x
 import pytest
 import torch
 
-PACKED = {
-    "qkv_proj": ["q_proj", "k_proj", "v_proj"],
-    "gate_up_proj": ["gate_proj", "up_proj"],
-    "in_proj_qkvz": ["in_proj_qkv", "in_proj_z"],
-    "in_proj_ba": ["in_proj_b", "in_proj_a"],
-}
-
 
 @pytest.fixture
 def build(monkeypatch):
-    """Build and load one rank's layer as the engine does it, without a process group."""
-    from vllm.config import VllmConfig, set_current_vllm_config
-    from vllm.model_executor.layers import linear
-
-    def make(kind, args, groups, stream, rank=0, ranks=1, prefix="m.layer", **kwargs):
-        monkeypatch.setattr(linear, "get_tensor_model_parallel_rank", lambda: rank)
-        monkeypatch.setattr(linear, "get_tensor_model_parallel_world_size", lambda: ranks)
-        if kind == "RowParallelLinear":
-            kwargs.setdefault("reduce_results", False)
-        kwargs.setdefault("bias", False)
+    def make(*args, **kwargs):
         try:
-            with set_current_vllm_config(VllmConfig()):
-                layer = getattr(linear, kind)(
-                    *args,
-                    return_bias=False,
-                    params_dtype=torch.float32,
-                    quant_config=x.config_of(groups, PACKED),
-                    prefix=prefix,
-                    **kwargs,
-                )
+            return x.linear_layer(monkeypatch, *args, **kwargs)
         except NotImplementedError as error:
             pytest.fail(f"the layer is refused: {error}")
-        load(layer, stream)
-        layer.quant_method.process_weights_after_loading(layer)
-        return layer
 
     return make
-
-
-def load(layer, stream):
-    """What AutoWeightsLoader hands to a layer: names below it, shard ids on tensors."""
-    weights = []
-    for shard_id, tensors in stream:
-        for name, tensor in tensors.items():
-            tensor = tensor.clone()
-            if shard_id is not None:
-                tensor.shard_id = shard_id
-            weights.append((name, tensor))
-    if hasattr(layer, "load_weights"):
-        list(layer.load_weights(weights))
-        return
-    for name, tensor in weights:
-        param = getattr(layer, name)
-        param.weight_loader(param, tensor)
 
 
 def rows_of(size, count=3):
@@ -122,7 +78,9 @@ def test_the_operator_is_traceable(build):
         [("q", Q), ("k", K), ("v", V)],
         prefix="m.qkv_proj",
     )
-    arguments = (rows_of(256), layer.trellis, layer.suh, layer.svh, layer.exl3_plan)
+    tensors = [layer.trellis, layer.suh, layer.svh]
+    tensors += [b for name, b in layer.named_buffers() if name == "exl3_table"]
+    arguments = (rows_of(256), *tensors, layer.exl3_plan)
     torch.library.opcheck(torch.ops.vllm.exl3_linear, arguments)
 
 
