@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: apply check test test-touched test-all lint bench bench-plot lock-env clean
+.PHONY: apply check test coverage test-touched test-all lint bench bench-plot lock-env clean
 
 apply: $(STAMP)
 	$(BIN)/patchkit apply --pin $(PIN) $(if $(STACK),--stack $(STACK))
@@ -22,6 +22,10 @@ test-touched: $(STAMP)
 
 test-all: $(STAMP)
 	$(BIN)/python -m pytest -n 2
+
+# Which lines and branches the fast suite reaches.
+coverage: $(STAMP)
+	$(BIN)/python -m pytest -m "not real and not slow" -n 2 --cov --cov-report=term:skip-covered
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
