@@ -62,7 +62,10 @@ class Cell:
     def command(self) -> tuple[str, ...]:
         """What makes the wheel."""
         line = ["patchkit", "build", "--pin", self.pin, "--stack", self.stack, "--how", self.how]
-        return (*line, "--arch", self.arch) if self.how != "empty" else tuple(line)
+        if self.how == "empty":
+            return tuple(line)
+        line += ["--arch", self.arch]
+        return (*line, "--python", f"python{self.python}") if not self.runnable else tuple(line)
 
 
 def cells(project: Project) -> list[Cell]:

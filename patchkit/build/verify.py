@@ -61,13 +61,15 @@ def compare(path: str, again: str) -> list[Finding]:
 
 
 def _differing(path: str, old: Wheel, new: Wheel) -> list[Finding]:
-    was, now = read_all(old), read_all(new)
+    first, second = read_all(old), read_all(new)
+    was, now = _without_label(old, first), _without_label(new, second)
     lines = [
         f"{show_path(name)}: {_words(was.get(name), now.get(name))}"
         for name in sorted({*was, *now})
         if was.get(name) != now.get(name)
     ]
-    same = digest_of_wheel(was) == digest_of_wheel(now) and old.file_name == new.file_name
+    there, here = digest_of_wheel(first), digest_of_wheel(second)
+    same = there == here and old.file_name == new.file_name
     return [
         Finding(
             "not-built-from-this",
@@ -75,13 +77,22 @@ def _differing(path: str, old: Wheel, new: Wheel) -> list[Finding]:
             if not same
             else f"{os.path.basename(path)} holds what its inputs give, packed by another program",
             Where(file=path),
-            expected=f"{new.file_name}, sha256:{new.sha256}, content {digest_of_wheel(now)}",
-            found=f"{old.file_name}, sha256:{old.sha256}, content {digest_of_wheel(was)}",
+            expected=f"{new.file_name}, sha256:{new.sha256}, content {here}",
+            found=f"{old.file_name}, sha256:{old.sha256}, content {there}",
             next="" if same else "do not install it; look at the members that differ",
             details=_capped(lines),
             note=same,
         )
     ]
+
+
+def _without_label(wheel: Wheel, contents: dict[str, Content]) -> dict[str, Content]:
+    """The members with one name for the dist-info folder, which holds the label in its name."""
+    lead = f"{wheel.dist_info}/"
+    return {
+        f"*.dist-info/{name[len(lead) :]}" if name.startswith(lead) else name: content
+        for name, content in contents.items()
+    }
 
 
 def _capped(lines: list[str]) -> tuple[str, ...]:

@@ -34,6 +34,9 @@ def run(
             help="Only wheels that may differ from those of this git revision.",
         ),
     ] = None,
+    runnable: Annotated[
+        bool, typer.Option("--runnable", help="Only cells that need no compiler.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """List the cells: pin, stack, how, architecture, Python, CUDA, and the command of each."""
@@ -49,6 +52,8 @@ def run(
     found = cells(project)
     if revision is not None:
         found = affected(project, found, *since(project, revision))
+    if runnable:
+        found = [cell for cell in found if cell.runnable]
     out.put(cells=[_facts(cell) for cell in found])
     if form == "github" and not as_json:
         include = [{**_facts(cell), "runner": _runner(cell)} for cell in found]

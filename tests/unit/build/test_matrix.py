@@ -78,3 +78,23 @@ def test_an_unknown_revision_is_named(wheels: SmallProject) -> None:
     done = wheels.run("matrix", "--affected-since", "no-such-branch")
     assert done.code == 1
     assert "no-such-branch" in done.text
+
+
+def test_a_native_stack_is_compiled_on_machines_of_ones_own(
+    wheels: SmallProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from patchkit.build import matrix
+    from patchkit.cli.matrix import _runner
+    from patchkit.derive.project import find
+    from patchkit.upstreams.building import Recipe
+
+    wheels.edited("compiled", "setup.py", "setup()\n", "setup(name='x')\n", "wide")
+    assert wheels.run("lock", "--source", str(wheels.base)).code == 0
+    recipe = Recipe(native={"cuda": {}}, arches={"x86_64": "9.0"}, cuda="13.0")
+    monkeypatch.setattr(matrix, "recipe", lambda kind: recipe)
+    found = {cell.id: cell for cell in matrix.cells(find(wheels.at)) if cell.stack == "wide"}
+    assert list(found) == ["v1.0-wide-cuda-x86_64-py3.11-cu130"]
+    cell = found["v1.0-wide-cuda-x86_64-py3.11-cu130"]
+    assert not cell.runnable
+    assert cell.command[-4:] == ("--arch", "x86_64", "--python", "python3.11")
+    assert _runner(cell) == ["self-hosted", "cuda", "x86_64"]
