@@ -2,6 +2,7 @@
 
 store-1.git/   the objects     results/    results by key
 downloads/     verified archives           in-use, *.lock
+prove/, environments/, build/               made by those capabilities
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ _PARTS = (
     (DOWNLOADS, "verified downloads"),
     (REMOTES, "what is known of git servers"),
     (RESULTS, "results of earlier runs"),
+    ("prove", "trees and bytecode of proofs"),
+    ("environments", "interpreters of proofs"),
+    ("build", "environments and fetched sources of builds"),
 )
 
 
