@@ -126,7 +126,7 @@ def test_no_input_is_too_large_or_too_small(monkeypatch):
 NAMES = ("KERNELS", "LINEAR_GEMV", "FUSED_HADAMARD")
 
 
-@pytest.mark.parametrize("values", itertools.product("01", repeat=3), ids="".join)
+@pytest.mark.parametrize("values", list(itertools.product("01", repeat=3)), ids="".join)
 def test_every_switch_has_its_path(monkeypatch, paths, values):
     for name, value in zip(NAMES, values):
         monkeypatch.setenv(f"VLLM_EXL3_{name}", value)

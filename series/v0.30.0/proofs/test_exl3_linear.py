@@ -68,6 +68,7 @@ def test_a_bf16_batch_of_any_shape(build):
     assert out.dtype == torch.bfloat16
     expected = torch.cat([inputs.double() @ x.dense(t) for t in (Q, K, V)], -1)
     assert out.shape == expected.shape and x.relative_error(out, expected) < 2e-3
+    assert layer(inputs[:0]).shape == (0, 3, 1024)
 
 
 def test_the_operator_is_traceable(build):
