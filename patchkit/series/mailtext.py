@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _WORD = re.compile(r"=\?([\w!#$%&'*+.^`{|}~-]+)\?([bBqQ])\?([^?\s]*)\?=")
 _ZONE = re.compile(r"(?:[+-][0-9]{4}|GMT|UTC?|Z)(?:\s*\(.*\))?\s*")
 _SPECIAL = re.compile(r'[()<>\[\]:;@\\,."]')
+_USUAL_DATE = re.compile(
+    r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), )?(\d\d?) "
+    r"(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) "
+    r"(\d{4}) (\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)",
+    re.ASCII,
+)
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _ADDRESS = re.compile(r"(?P<name>.*?)\s*<(?P<mail>[^<>]*)>\s*")
 
 
@@ -73,20 +81,18 @@ def quote_author(author: str) -> str:
     return f"{name} <{mail}>".strip()
 
 
+@lru_cache
 def git_date(value: str) -> str | None:
     """A Date: field as git takes it, `SECONDS +ZONE`; None where it is no date with a zone."""
     from datetime import datetime, timezone
-    from email.utils import parsedate_tz
 
-    stated = re.search(r"(?:\s|^)(\S+(?:\s*\(.*\))?)\s*$", value)
-    if stated is None or not _ZONE.fullmatch(stated[1]):
-        return None
+    parts, offset = _usual_date(value) or _any_date(value)
     try:
-        parts = parsedate_tz(value)
-        if parts is None or not 1969 <= parts[0] <= 2099 or abs(parts[9] or 0) > 14 * 3600:
+        if not parts or not 1969 <= parts[0] <= 2099 or abs(offset) > 14 * 3600:
             return None
-        offset = parts[9] or 0
-        when = datetime(*parts[:6], tzinfo=timezone.utc)  # ValueError: there is no such day
+        year, month, day, hour, minute, second = parts
+        # ValueError: there is no such day
+        when = datetime(year, month, day, hour, minute, second, tzinfo=timezone.utc)
     except (ValueError, IndexError, TypeError, OverflowError):
         return None
     seconds = int(when.timestamp()) - offset
@@ -95,6 +101,31 @@ def git_date(value: str) -> str | None:
     sign = "-" if offset < 0 else "+"
     minutes = abs(offset) // 60
     return f"{seconds} {sign}{minutes // 60:02d}{minutes % 60:02d}"
+
+
+def _usual_date(value: str) -> tuple[tuple[int, ...], int] | None:
+    """Date, time and offset in seconds of a date as git and mail programs write it."""
+    stated = _USUAL_DATE.fullmatch(value)
+    if stated is None:
+        return None
+    day, month, year, *time, sign, hours, minutes = stated.groups()
+    offset = int(hours) * 3600 + int(minutes) * 60
+    date = (int(year), _MONTHS.index(month) // 3 + 1, int(day), *map(int, time))
+    return date, -offset if sign == "-" else offset
+
+
+def _any_date(value: str) -> tuple[tuple[int, ...], int]:
+    """The same of any RFC 5322 date; () where it is none."""
+    from email.utils import parsedate_tz  # takes longer to import than some commands take
+
+    stated = re.search(r"(?:\s|^)(\S+(?:\s*\(.*\))?)\s*$", value)
+    if stated is None or not _ZONE.fullmatch(stated[1]):
+        return (), 0
+    try:
+        parts = parsedate_tz(value)
+    except (ValueError, IndexError, TypeError, OverflowError):
+        return (), 0
+    return (parts[:6], parts[9] or 0) if parts is not None else ((), 0)
 
 
 def mail_date(seconds: int, minutes: int = 0) -> str:
