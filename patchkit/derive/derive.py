@@ -10,6 +10,7 @@ from patchkit.engine.apply import Outcome
 from patchkit.engine.chain import Step, apply_chain
 from patchkit.engine.model import File, Tree
 from patchkit.engine.rule import EXACT
+from patchkit.engine.strip import strip_name
 from patchkit.errors import Finding
 from patchkit.series.folder import Series
 from patchkit.series.header import Header
@@ -62,6 +63,7 @@ def derive(
         Step(patch, entry.strip, entry.reverse, selected)
         for patch, entry, selected in zip(series.patches, series.entries, chosen, strict=True)
     ]
+    _read_ahead(base, steps)
     chain = apply_chain(base, steps, EXACT)
     outcomes = tuple(o for o, taken in zip(chain.outcomes, chosen, strict=True) if taken)
     return Derived(
@@ -71,6 +73,23 @@ def derive(
         outcomes,
         tuple(chain.findings),
     )
+
+
+def _read_ahead(base: Tree, steps: Sequence[Step]) -> None:
+    """Let the tree read, or fetch, every file that some patch names in one go."""
+    prefetch = getattr(base, "prefetch", None)
+    if prefetch is None:
+        return
+    named = {
+        (name, max(level - 1, 0) if section.bare_names else level)
+        for step in steps
+        if step.selected and (level := step.strip) is not None
+        for section in step.patch.sections
+        for name in (section.old_path, section.new_path)
+        if name is not None
+    }
+    paths = {strip_name(name, level) for name, level in named}
+    prefetch(sorted(path for path in paths if path))
 
 
 def commit_of(header: Header, name: str, changes: Mapping[str, File | None]) -> Commit:

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 
 _COPY_LIMIT = 0xFFFFFF
 _INSERT_LIMIT = 127
+_FULL = b"\x7f"
+"""The command to insert as many bytes as one command can."""
 _BLOCK = 2048
 
 
@@ -90,13 +92,20 @@ def _copy(out: bytearray, offset: int, size: int) -> None:
     # All seven argument bytes are always written: longer by a few bytes, and no branches.
     while size > 0:
         part = min(size, _COPY_LIMIT)
-        out += b"\xff" + offset.to_bytes(4, "little") + part.to_bytes(3, "little")
+        out += b"\xff" + (part << 32 | offset).to_bytes(7, "little")
         offset += part
         size -= part
 
 
 def _insert(out: bytearray, data: bytes | bytearray) -> None:
-    for at in range(0, len(data), _INSERT_LIMIT):
-        part = data[at : at + _INSERT_LIMIT]
-        out.append(len(part))
-        out += part
+    size = len(data)
+    if size <= _INSERT_LIMIT:
+        if size:
+            out.append(size)
+            out += data
+        return
+    rest = size % _INSERT_LIMIT
+    whole = (data[at : at + _INSERT_LIMIT] for at in range(0, size - rest, _INSERT_LIMIT))
+    out += _FULL
+    out += _FULL.join(whole)
+    _insert(out, data[size - rest :])

@@ -42,14 +42,16 @@ def folder_bytes(entries: Mapping[bytes, tuple[int, bytes]]) -> bytes:
 
 
 class _Folder:
-    """One folder being edited."""
+    """One folder being edited. parent, name: where it stands; the root has no parent."""
 
-    def __init__(self, raw: bytes) -> None:
+    def __init__(self, raw: bytes, parent: _Folder | None = None, name: bytes = b"") -> None:
         self.raw = bytearray(raw)
         self.entries = parse_folder(raw)
+        self.parent, self.name = parent, name
+        self.depth: int = parent.depth + 1 if parent is not None else 0
         self.children: dict[bytes, _Folder] = {}
         self.last: bytes | None = None  # id of the version in the pack that a delta may start from
-        self.depth = 0
+        self.deltas = 0  # between that version and a whole one
         self.places: set[int] = set()  # where ids were overwritten since that version
         self.reshaped = False
         self.changed = False
@@ -69,8 +71,8 @@ class _Folder:
         self.changed = True
 
     def drop(self, name: bytes) -> None:
+        self.children.pop(name, None)
         if self.entries.pop(name, None) is not None:
-            self.children.pop(name, None)
             self.reshaped = self.changed = True
 
     def seal(self, pack: Pack) -> bytes:
@@ -81,13 +83,13 @@ class _Folder:
             self.reshaped, self.last = False, None
         oid = object_id("tree", self.raw)
         self.changed = False
-        if self.last is None or self.depth >= _DEPTH or len(self.places) * 60 > len(self.raw):
+        if self.last is None or self.deltas >= _DEPTH or len(self.places) * 60 > len(self.raw):
             pack.add("tree", self.raw, oid)
-            self.depth = 0
+            self.deltas = 0
         else:
             spots = [(at, self.raw[at : at + 20]) for at in sorted(self.places)]
             pack.add_delta(oid, self.last, patched(len(self.raw), spots))
-            self.depth += 1
+            self.deltas += 1
         self.last = oid
         self.places.clear()
         return oid
@@ -108,46 +110,40 @@ class Editor:
         Blobs are not written here. Raises ValueError where a file and a folder would need the
         same name: the engine has refused such a patch before.
         """
-        chains: list[list[tuple[_Folder, bytes]]] = []
+        touched: set[_Folder] = set()
         for path in sorted(changes, key=lambda p: changes[p] is not None):
-            *above, name = path_bytes(path).split(b"/")
-            chain = self._walk(above, path, make=changes[path] is not None)
-            if chain is None:
-                continue
             file = changes[path]
-            folder = chain[-1][0]
+            above, _, name = path_bytes(path).rpartition(b"/")
+            folder = self._folder(above, path, make=file is not None)
+            if folder is None:
+                continue
             if file is None:
                 folder.drop(name)
             else:
                 self._check_free(folder, name, path)
                 folder.set(name, file.mode, bytes.fromhex(file.oid))
-            chains.append(chain)
-        self._settle(chains)
+            touched.add(folder)
+        self._settle(touched)
         return self.oid
 
-    def _walk(
-        self, above: list[bytes], path: str, *, make: bool
-    ) -> list[tuple[_Folder, bytes]] | None:
-        """The folders from the root down to the one that holds the path, and their names."""
-        chain = [(self._root, b"")]
-        for name in above:
-            folder = chain[-1][0]
+    def _folder(self, above: bytes, path: str, *, make: bool) -> _Folder | None:
+        """The folder `above`, which holds `path`."""
+        folder = self._root
+        for name in above.split(b"/") if above else ():
             child = folder.children.get(name)
             if child is None:
                 entry = folder.entries.get(name)
-                if entry is None:
+                if entry is None or entry.mode != FOLDER:
                     if not make:
                         return None
-                    child = _Folder(b"")
-                elif entry.mode != FOLDER:
-                    if not make:
-                        return None
-                    raise ValueError(f"{path}: a file stands where a folder is needed")
+                    if entry is not None:
+                        raise ValueError(f"{path}: a file stands where a folder is needed")
+                    raw = b""
                 else:
-                    child = _Folder(self._read(entry.oid.hex()))
-                folder.children[name] = child
-            chain.append((child, name))
-        return chain
+                    raw = self._read(entry.oid.hex())
+                child = folder.children[name] = _Folder(raw, folder, name)
+            folder = child
+        return folder
 
     def _check_free(self, folder: _Folder, name: bytes, path: str) -> None:
         entry = folder.entries.get(name)
@@ -156,16 +152,16 @@ class Editor:
             if child is None or _holds_files(child):
                 raise ValueError(f"{path}: a folder stands where a file is needed")
             folder.drop(name)
-            folder.children.pop(name, None)
 
-    def _settle(self, chains: list[list[tuple[_Folder, bytes]]]) -> None:
+    def _settle(self, touched: set[_Folder]) -> None:
         """Write the changed folders, deepest first, each once."""
-        todo: dict[int, tuple[int, _Folder, _Folder | None, bytes]] = {}
-        for chain in chains:
-            for depth, (folder, name) in enumerate(chain):
-                parent = chain[depth - 1][0] if depth else None
-                todo[id(folder)] = (depth, folder, parent, name)
-        for _, folder, parent, name in sorted(todo.values(), key=lambda t: -t[0]):
+        for folder in list(touched):
+            above = folder.parent
+            while above is not None and above not in touched:
+                touched.add(above)
+                above = above.parent
+        for folder in sorted(touched, key=lambda f: -f.depth):
+            parent, name = folder.parent, folder.name
             if parent is None:
                 if folder.changed:
                     self.oid = folder.seal(self._pack).hex()
@@ -173,7 +169,6 @@ class Editor:
                 continue  # a file took its place
             elif not folder.entries:
                 parent.drop(name)
-                parent.children.pop(name, None)
             elif folder.changed:
                 parent.set(name, FOLDER, folder.seal(self._pack))
 

@@ -17,6 +17,7 @@ import hashlib
 import os
 import struct
 import zlib
+from functools import lru_cache
 
 from patchkit.files.growing import Growing
 
@@ -26,6 +27,9 @@ _SPILL = 4 << 20
 _STORED_LIMIT = 65535
 _TINY = 200
 _HEAD = struct.Struct(">4sII")
+_BLOCK = struct.Struct("<3sHH")
+_STORED = b"\x78\x01\x01"
+"""A zlib stream's header, and that of its only block: the last one, not compressed."""
 
 
 def object_id(kind: str, data: bytes | bytearray) -> bytes:
@@ -61,10 +65,10 @@ class Pack:
         """Add a whole object (once); give its id. oid: the id where the caller knows it."""
         oid = oid or object_id(kind, data)
         if oid not in self._offsets:
-            self._put(oid, _head(_TYPES[kind], len(data)), self._deflate(data))
+            self._put(oid, _head(_TYPES[kind], len(data)), data)
         return oid
 
-    def add_delta(self, oid: bytes, base: bytes, delta: bytes) -> None:
+    def add_delta(self, oid: bytes, base: bytes, delta: bytes | bytearray) -> None:
         """Add the object `oid` as `delta` against the object `base` of this pack."""
         if oid in self._offsets:
             return
@@ -75,22 +79,19 @@ class Pack:
             distance -= 1
             tail.append(0x80 | (distance & 0x7F))
             distance >>= 7
-        head = _head(_OFS_DELTA, len(delta)) + bytes(reversed(tail))
-        self._put(oid, head, self._deflate(delta))
+        tail.reverse()
+        self._put(oid, _head(_OFS_DELTA, len(delta)) + bytes(tail), delta)
 
-    def _deflate(self, data: bytes | bytearray) -> bytes:
+    def _put(self, oid: bytes, head: bytes, data: bytes | bytearray) -> None:
         if len(data) <= (_STORED_LIMIT if self.level == 0 else _TINY):
-            return stored(data)
-        return zlib.compress(data, self.level)
-
-    def _put(self, oid: bytes, head: bytes, body: bytes) -> None:
+            entry = stored(data, head)
+        else:
+            entry = head + zlib.compress(data, self.level)
         self._offsets[oid] = self._at
-        self._crcs[oid] = zlib.crc32(body, zlib.crc32(head))
-        self._pending.append(head)
-        self._pending.append(body)
-        size = len(head) + len(body)
-        self._at += size
-        self._pending_size += size
+        self._crcs[oid] = zlib.crc32(entry)
+        self._pending.append(entry)
+        self._at += len(entry)
+        self._pending_size += len(entry)
         if self._pending_size > _SPILL:
             self._spill()
 
@@ -132,6 +133,7 @@ class Pack:
         return final + ".pack"
 
 
+@lru_cache(1024)  # small objects of one kind have few sizes
 def _head(kind: int, size: int) -> bytes:
     first = (kind << 4) | (size & 0x0F)
     size >>= 4
@@ -144,18 +146,14 @@ def _head(kind: int, size: int) -> bytes:
     return bytes(out)
 
 
-def stored(data: bytes | bytearray) -> bytes:
-    """`data` (at most 65,535 bytes) as a zlib stream of one stored block.
+def stored(data: bytes | bytearray, head: bytes = b"") -> bytes:
+    """`data` (at most 65,535 bytes) as a zlib stream of one stored block, behind `head`.
 
     Setting up zlib costs more than a small object is worth.
     """
     size = len(data)
-    return (
-        b"\x78\x01\x01"
-        + struct.pack("<HH", size, size ^ 0xFFFF)
-        + data
-        + struct.pack(">I", zlib.adler32(data))
-    )
+    block = _BLOCK.pack(_STORED, size, size ^ 0xFFFF)
+    return b"".join((head, block, data, zlib.adler32(data).to_bytes(4, "big")))
 
 
 def _index(offsets: dict[bytes, int], crcs: dict[bytes, int], checksum: bytes) -> bytes:

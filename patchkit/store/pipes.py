@@ -7,7 +7,7 @@ and what is read from it becomes a patched release.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 
 from patchkit.errors import EnvironmentFault, Finding
@@ -16,6 +16,8 @@ from patchkit.store.pack import object_id
 
 _IN_FLIGHT = 400
 """Requests written before answers are read: 41 bytes each, far below a pipe's 64 KiB."""
+_KEPT = 4096
+"""Trees kept in memory: of a project of 7,000 files there are 1,000, 2 kB each."""
 
 
 class Missing(EnvironmentFault):
@@ -45,6 +47,7 @@ class ObjectReader:
         self.git_dir = git_dir
         self._env = also_reading(alternates)
         self._process: subprocess.Popen[bytes] | None = None
+        self._trees: dict[str, bytes] = {}
 
     def __enter__(self) -> ObjectReader:
         return self
@@ -113,6 +116,18 @@ class ObjectReader:
         lines = out.decode("ascii").splitlines()
         return [oid for oid, line in zip(wanted, lines, strict=True) if line.endswith(" missing")]
 
+    def trees(self, oids: Sequence[str]) -> list[bytes]:
+        """The contents of tree objects, asked for in one go; faults as for `read`.
+
+        They are kept: a folder that is read from is often written on.
+        """
+        new = [oid for oid in dict.fromkeys(oids) if oid not in self._trees]
+        if len(self._trees) + len(new) > _KEPT:
+            self._trees.clear()
+            new = list(dict.fromkeys(oids))
+        self._trees.update(zip(new, self.read_many(new, "tree"), strict=True))
+        return [self._trees[oid] for oid in oids]
+
     def read_many(self, oids: Iterable[str], kind: str) -> Iterator[bytes]:
         """The contents of many objects in their order; faults as for `read`."""
         batch: list[str] = []
@@ -154,9 +169,10 @@ class ObjectReader:
         if len(words) != 3:
             raise _died(self.git_dir)
         size = int(words[2])
-        data = stdout.read(size)
-        if len(data) != size or stdout.read(1) != b"\n":
+        data = stdout.read(size + 1)
+        if len(data) != size + 1 or data[-1:] != b"\n":
             raise _died(self.git_dir)
+        data = data[:-1]
         found = object_id(words[1], data).hex()
         if found != oid or (kind and words[1] != kind):
             raise EnvironmentFault(damaged(oid, kind or words[1], f"{words[1]} {found}"))

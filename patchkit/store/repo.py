@@ -180,7 +180,7 @@ class Store:
         return chain
 
     def _read_folder(self, oid: str) -> bytes:
-        return self.objects.read(oid, "tree")
+        return self.objects.trees([oid])[0]
 
     def _tidy(self) -> None:
         """Join small packs when there are many: each one makes every look-up slower.

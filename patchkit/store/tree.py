@@ -50,7 +50,7 @@ class StoreTree:
             if entry is None or entry.mode != FOLDER:
                 return None
             oid = entry.oid.hex()
-        known = parse_folder(self._objects.read(oid, "tree"))
+        known = parse_folder(self._objects.trees([oid])[0])
         self._folders[path] = known
         return known
 
@@ -85,6 +85,8 @@ class StoreTree:
 
     def prefetch(self, paths: Iterable[str]) -> None:
         """Read the files at `paths` in one go; missing ones are passed over."""
+        paths = list(paths)
+        self._prefetch_folders(paths)
         wanted = [
             found
             for path in paths
@@ -97,6 +99,25 @@ class StoreTree:
         contents = self._objects.read_many((found.oid for found in wanted), "blob")
         for found, data in zip(wanted, contents, strict=True):
             self._files[found.path] = _file(found, data)
+
+    def _prefetch_folders(self, paths: Iterable[str]) -> None:
+        """Read the folders above `paths`, one round a level."""
+        above = {path.rpartition("/")[0] for path in paths} - self._folders.keys()
+        levels: dict[int, set[str]] = {}
+        for folder in above:
+            while folder and folder not in levels.setdefault(folder.count("/"), set()):
+                levels[folder.count("/")].add(folder)
+                folder = folder.rpartition("/")[0]
+        for level in sorted(levels):
+            wanted: dict[str, str] = {}
+            for folder in levels[level] - self._folders.keys():
+                parent, _, name = folder.rpartition("/")
+                entry = (self._folder(parent) or {}).get(path_bytes(name))
+                if entry is not None and entry.mode == FOLDER:
+                    wanted[folder] = entry.oid.hex()
+            raws = self._objects.trees(list(wanted.values()))
+            for folder, raw in zip(wanted, raws, strict=True):
+                self._folders[folder] = parse_folder(raw)
 
     def is_folder(self, path: str) -> bool:
         """Whether some file stands below `path`."""
