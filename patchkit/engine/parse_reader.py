@@ -53,7 +53,9 @@ class Reader:
         self.bom = len(BOM) if data.startswith(BOM) else 0
         self.lines = split_lines(data[self.bom :] if self.bom else data)
         self.header_lines = self.lines
-        if _MULTIPART.search(data):
+        # A search that looks at every line start is slow: most patches name no mail field at all.
+        self.mail = b"content-t" in data.lower()
+        if self.mail and _MULTIPART.search(data):
             self.header_lines = list(self.lines)
             for at in boundary_lines(self.lines):
                 self.lines[at] = b"\n"
@@ -65,7 +67,8 @@ class Reader:
     # ------------------------------------------------------------------ the file
 
     def run(self) -> Scan:
-        parts = encoded_parts(self.lines) if _ENCODED.search(self.data) else []
+        encoded = self.mail and _ENCODED.search(self.data)
+        parts = encoded_parts(self.lines) if encoded else []
         for part in parts:
             self.report.find(
                 "encoded-mail",

@@ -8,8 +8,8 @@ normalised first: a name that needs it is refused.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 MAX_COMPONENT = 255
 """Bytes of one part of a path: the limit of ext4, APFS and NTFS (in their own units)."""
@@ -26,6 +26,7 @@ _NTFS_GIT = re.compile(r"(?:\.git|git~1)[ .]*(?::.*)?", re.IGNORECASE | re.DOTAL
 _SLASHES = re.compile(r"[/\\]")
 
 
+@lru_cache(1 << 14)  # a series and its lock name the same paths many times
 def unsafe(path: str) -> str | None:
     """Why `path` may not stand in a tree, in words; None where it may.
 
@@ -106,6 +107,8 @@ def case_twins(paths: Iterable[str]) -> tuple[tuple[str, ...], ...]:
 def _folded(path: str) -> str:
     if path.isascii():
         return path.lower()
+    import unicodedata
+
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", path).casefold())
 
 

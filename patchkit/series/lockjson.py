@@ -96,6 +96,7 @@ class _Reader:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.blobs: dict[str, Blob] = {}  # each stands in the chains of several stacks
 
     def lock(self, document: Any) -> Lock:
         keys = ("entries", "format", "patches", "pin", "proofs", "series", "stacks")
@@ -181,10 +182,14 @@ class _Reader:
     def blob(self, at: str, value: Any) -> Blob | None:
         if value is None:
             return None
+        known = self.blobs.get(value) if isinstance(value, str) else None
+        if known is not None:
+            return known
         mode, _, oid = value.partition(" ") if isinstance(value, str) else ("", "", "")
         if mode not in _MODES or not _OID.fullmatch(oid):
             self.refuse(at, f"no mode and blob id: {value!r:.80}")
-        return Blob(_MODES[mode], oid)
+        blob = self.blobs[value] = Blob(_MODES[mode], oid)
+        return blob
 
     def digests(self, at: str, value: Any, key: Callable[[str, str], str]) -> dict[str, str]:
         table = self.table(at, value)
