@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -47,6 +49,6 @@ def run() -> None:
     """Read the command line and run its verb."""
     from patchkit.cli.verbs import register
 
-    if not app.registered_commands:  # in a process that runs several commands: once
-        register(app)
+    completing = any(name.endswith("_COMPLETE") for name in os.environ)
+    register(app, [] if completing else sys.argv[1:])
     app()
