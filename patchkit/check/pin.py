@@ -12,7 +12,7 @@ from patchkit.derive.project import Project
 from patchkit.derive.proofs import locked_proofs
 from patchkit.derive.relock import chain_from
 from patchkit.derive.selection import WHOLE, Selection
-from patchkit.errors import Finding, Refused
+from patchkit.errors import Finding, Refused, Where
 from patchkit.series.folder import Series
 from patchkit.series.lockfile import Lock
 from patchkit.series.pins import Pin, Stack
@@ -55,6 +55,8 @@ def check_pin(
     the source cannot be had.
     """
     findings: list[Finding] = []
+    if not project.has_series(pin.name) and _orphans(project, pin):
+        return PinReport(pin.name, "", "", (), (_no_series_file(project, pin),))
     if not project.has_series(pin.name):
         return PinReport(pin.name, "", "", (), tuple(unused.incomplete(pin)))
     try:
@@ -78,6 +80,24 @@ def check_pin(
             states.append(_stack(pin, each, series, lock, bases, base, findings))
     return PinReport(
         pin.name, base.source, base.tree_id, tuple(states), tuple(dict.fromkeys(findings))
+    )
+
+
+def _orphans(project: Project, pin: Pin) -> list[str]:
+    """Patches and locks in a pin's folder that has no series file."""
+    folder = project.series_folder(pin.name)
+    return sorted(p.name for p in (*folder.glob("*.patch"), *folder.glob("series.lock")))
+
+
+def _no_series_file(project: Project, pin: Pin) -> Finding:
+    found = _orphans(project, pin)
+    return Finding(
+        "missing-patch",
+        f"the folder of {pin.name} holds patches or a lock, and no series file that names them",
+        Where(file=f"series/{pin.name}/series"),
+        expected="a file named series",
+        found=", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else ""),
+        next=f"git checkout series/{pin.name}/series, or remove the folder",
     )
 
 

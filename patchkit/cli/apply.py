@@ -82,7 +82,15 @@ def run(
     _fit(
         loose,
         installed,
-        pins={"--pin": pin, "--stack": stack, "--all": every, "--upto": upto},
+        pins={
+            "--pin": pin,
+            "--stack": stack,
+            "--all": every,
+            "--upto": upto,
+            "--tree-only": tree_only,
+            "--source": source,
+            "--offline": offline,
+        },
         files={"--accept": accept, "-p": strip, "--directory": directory},
         tree={"--to": to, "--tree-only": tree_only, "--source": source},
         package={"--python": python, "--site": site, "--exclude": exclude},
@@ -158,5 +166,8 @@ def _fit(
     ]
     for unfit, options, why in rows:
         for name, given in options.items():
+            if given == "":
+                # A script with an unset variable must not be taken for one that said nothing.
+                raise UsageFault.because(f"{name} is given, and empty")
             if unfit and given not in (None, False, []):
                 raise UsageFault.because(f"{name} {why}")

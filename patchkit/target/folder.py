@@ -127,6 +127,18 @@ def _folder(to: str | os.PathLike[str]) -> str:
                 next="name the folder with --to",
             )
         )
+    own = os.path.join(at, OWN)
+    if os.path.lexists(own) and (os.path.islink(own) or not os.path.isdir(own)):
+        raise Refused(
+            Finding(
+                "symlink-in-path",
+                f"{OWN} in {at} is not a folder of patchkit's",
+                Where(file=own),
+                expected="a folder, or nothing",
+                found="a symbolic link" if os.path.islink(own) else "a file",
+                next=f"move {own} away",
+            )
+        )
     return at
 
 

@@ -223,7 +223,7 @@ def test_a_killed_apply_is_undone_on_the_real_package(clean: Env) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         run_pins(Asked(str(ROOT), site=str(clean.site), pins=(PIN,)))
 
-    assert killed_at(70, apply)
+    assert killed_at(100, apply)
     assert pending_journal(os.path.realpath(clean.site)) is not None
     stopped = clean.patchkit("check", "--pin", PIN, "--installed", "--site", str(clean.site))
     assert stopped.returncode == 1

@@ -137,3 +137,8 @@ def test_unguarded_native_patches_need_a_build(project: SmallProject) -> None:
     project.edited("setup", "setup.py", "setup()", "setup(name='x')")
     project.run("lock", "--source", str(project.base))
     assert ("needs-build", "setup.patch") in findings(project)
+
+
+def test_patches_without_a_series_file_are_named(locked: SmallProject) -> None:
+    (locked.series / "series").rename(locked.series / "elsewhere")
+    assert findings(locked) == {("missing-patch", "series/v1.0/series")}
