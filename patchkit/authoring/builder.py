@@ -11,61 +11,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from patchkit.authoring.form import (
+    HEADER,
+    NEW,
+    REFRESHED,
+    UNCHANGED,
+    Built,
+    Made,
+    Row,
+    equal,
+    headed,
+    is_in_form,
+    moved,
+    no_longer,
+    no_op,
+    text_paths,
+)
 from patchkit.authoring.headers import header_bytes, same_header
-from patchkit.authoring.standing import At, Standing
+from patchkit.authoring.standing import Standing
 from patchkit.derive.carry import carry, finding_of, renames_of, same, untouched
 from patchkit.derive.relock import blob_of
-from patchkit.engine.apply import EXACT, apply_patch
-from patchkit.engine.merge import is_binary
-from patchkit.engine.model import File, Overlay, Patch, Section
+from patchkit.engine.model import File, Overlay, Patch
 from patchkit.engine.parse import parse
-from patchkit.engine.strip import Root, target_paths
-from patchkit.errors import Finding, Refused, Where
+from patchkit.engine.strip import Root
+from patchkit.errors import Finding, Refused
 from patchkit.series.header import Header, parse_header
 from patchkit.series.lockfile import Blob
 from patchkit.series.quilt import Entry
-from patchkit.series.renumber import renumber
 from patchkit.series.writer import write_diff
-
-UNCHANGED = "unchanged"
-RENUMBERED = "renumbered"
-REWRITTEN = "context rewritten"
-REFRESHED = "refreshed"
-HEADER = "header changed"
-NEW = "new"
-
-
-@dataclass(frozen=True)
-class Row:
-    """What became of one patch, for the table. said: what was found out about it."""
-
-    patch: str
-    state: str
-    said: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Built:
-    """One patch of the new series. changes: what it does to the tree before it."""
-
-    entry: Entry
-    patch: Patch
-    header: Header
-    changes: Mapping[str, File | None]
-
-
-@dataclass(frozen=True)
-class Made:
-    """What `Builder.write` was asked for."""
-
-    name: str
-    header: Header
-    changes: Mapping[str, File | None]
-    guard: str | None
-    renames: Mapping[str, str]
-    like: int | None
-    given: Patch | None
-    in_place: bool
 
 
 @dataclass
@@ -113,38 +86,12 @@ class Builder:
             self.rows.append(Row(entry.patch, "refused"))
             return
         try:
-            made = self._carried(entry, patch, header, before, carried.changes, renames)
+            built, state = moved(self.tree, entry, patch, header, before, carried.changes, renames)
         except Refused as refusal:
-            self.find(_no_longer(f.in_patch(entry.patch)) for f in refusal.findings)
+            self.find(no_longer(f.in_patch(entry.patch)) for f in refusal.findings)
             self.rows.append(Row(entry.patch, "refused"))
             return
-        self._put(*made, name)
-
-    def _carried(
-        self,
-        entry: Entry,
-        patch: Patch,
-        header: Header,
-        before: At,
-        changes: Mapping[str, File | None],
-        renames: Mapping[str, str],
-    ) -> tuple[Built, Row]:
-        """The patch at its new lines: only numbers and ids where that can be, else anew."""
-        root = Root(entry.strip)
-        data = None if entry.reverse else renumber(patch, self.tree, changes, root)
-        if data is not None:
-            moved = parse(data, entry.patch)
-            outcome = apply_patch(self.tree, moved, EXACT, root)
-            if outcome.state == "applied" and _equal(outcome.changes, changes):
-                state = UNCHANGED if data == patch.data else RENUMBERED
-                return Built(entry, moved, header, changes), Row(entry.patch, state)
-        text = _text_paths(patch, root, before)
-        diff = write_diff(self.tree, changes, renames=renames, text=text)
-        if not diff:
-            raise Refused(Finding("no-op", "it changes nothing any more", Where(patch=entry.patch)))
-        plain = Entry(entry.patch, 1, False, entry.guard)
-        again = parse(header_bytes(header, patch, None) + diff, entry.patch)
-        return Built(plain, again, header, changes), Row(entry.patch, REWRITTEN)
+        self._put(built, Row(entry.patch, state), name)
 
     # -- patches that somebody made ----------------------------------------------------------
     def write(
@@ -187,9 +134,10 @@ class Builder:
             if same_header(header, self.standing.series.headers[like]):
                 patch = old if old.name == name else parse(old.data, name)
                 return Built(entry, patch, header, changes), UNCHANGED
-            data = header_bytes(header, None, None) + old.data[len(old.header) :]
-            return Built(entry, parse(data, name), header, changes), HEADER
-        if made.given is not None and self._in_form(made):
+            return Built(entry, headed(old, header, name), header, changes), HEADER
+        if like is not None and old is not None and self._is_carried(like, changes):
+            return self._carried(like, made)
+        if made.given is not None and is_in_form(self.tree, made):
             patch, state = parse(made.given.data, name), NEW
         else:
             patch, state = self._anew(made, old), NEW
@@ -197,16 +145,37 @@ class Builder:
             state = UNCHANGED if old.data == patch.data else REFRESHED
         return Built(entry, patch, parse_header(patch.header), changes), state
 
+    def _is_carried(self, like: int, changes: Mapping[str, File | None]) -> bool:
+        """Whether the changes are what the old patch at `like` does, done on the new tree."""
+        if self.standing.derived.outcomes[like].state != "applied":
+            return False
+        entry, patch = self.standing.series.entries[like], self.standing.series.patches[like]
+        renames = renames_of(patch, Root(entry.strip), reverse=entry.reverse)
+        before = self.standing.versions.after(like)
+        carried = carry(before, self.standing.changes(like), self.tree, renames)
+        return not carried.clashes and equal(self._real(carried.changes), self._real(changes))
+
+    def _carried(self, like: int, made: Made) -> tuple[Built, str]:
+        """The old patch at `like` at its new lines, under a header that may be another."""
+        old, known = self.standing.series.patches[like], self.standing.series.headers[like]
+        entry = replace(self.standing.series.entries[like], patch=made.name, guard=made.guard)
+        before = self.standing.versions.after(like)
+        built, state = moved(self.tree, entry, old, known, before, made.changes, made.renames)
+        if same_header(made.header, known):
+            return built, state
+        patch = headed(built.patch, made.header, made.name)
+        return Built(built.entry, patch, made.header, made.changes), HEADER
+
     def _anew(self, made: Made, old: Patch | None) -> Patch:
         """The patch in the canonical form."""
         text: set[str] = set()
         if old is not None and made.like is not None:
             before = self.standing.versions.after(made.like)
             strip = self.standing.series.entries[made.like].strip
-            text = _text_paths(old, Root(strip), before)
+            text = text_paths(old, Root(strip), before)
         diff = write_diff(self.tree, made.changes, renames=made.renames, text=text)
         if not diff:
-            raise Refused(_no_op(made.name, len(made.changes)))
+            raise Refused(no_op(made.name, len(made.changes)))
         settled = old is None or (made.in_place and self._effect_is_locked(made))
         lead = header_bytes(made.header, old, None if settled else self.day)
         return parse(lead + diff, made.name)
@@ -237,33 +206,12 @@ class Builder:
         """Whether the old patch at `like` makes the same of the same."""
         old = self.standing.changes(like)
         before = self.standing.versions.after(like)
-        real = {p: f for p, f in changes.items() if not same(self.tree.get(p), f)}
+        real = self._real(changes)
         if self.standing.derived.outcomes[like].state != "applied" or old.keys() != real.keys():
             return False
         return all(
             same(old[path], real[path]) and same(before.get(path), self.tree.get(path))
             for path in old
-        )
-
-    def _in_form(self, made: Made) -> bool:
-        """Whether the file that came may stay as it is: nothing but its hunks is another's choice.
-
-        Numbers and ids are right, the header is canonical, and so is all of each section but how
-        its change is cut into hunks.
-        """
-        given = made.given
-        if given is None or renumber(given, self.tree, made.changes) != given.data:
-            return False
-        try:
-            lead = header_bytes(made.header, None, None)
-            plain = write_diff(self.tree, made.changes, renames=made.renames)
-        except Refused:
-            return False
-        wanted = parse(lead + plain, made.name)
-        return (
-            given.header.rstrip(b"\n") == lead.rstrip(b"\n")
-            and given.data == given.header + b"".join(s.raw for s in given.sections)
-            and [_lead(s) for s in given.sections] == [_lead(s) for s in wanted.sections]
         )
 
     # -- common -------------------------------------------------------------------------------
@@ -279,10 +227,14 @@ class Builder:
             patch = parse(built.patch.data, name)
             built = Built(entry, patch, built.header, built.changes)
             row = Row(name, row.state, (f"was {row.patch}",))
-        real = {p: f for p, f in built.changes.items() if not same(self.tree.get(p), f)}
+        real = self._real(built.changes)
         self.built.append(replace(built, changes=real))
         self.rows.append(row)
         self.tree.changes.update(real)
+
+    def _real(self, changes: Mapping[str, File | None]) -> dict[str, File | None]:
+        """The changes that change something in the new tree."""
+        return {path: f for path, f in changes.items() if not same(self.tree.get(path), f)}
 
     def _with_cause(self, finding: Finding, path: str) -> Finding:
         """The finding, with an earlier one of the same file named as what it may follow from."""
@@ -291,52 +243,3 @@ class Builder:
             return finding
         detail = f"it may follow from this, which comes first and fails: {earlier[0]}"
         return replace(finding, details=(*finding.details, detail))
-
-
-def _equal(one: Mapping[str, File | None], two: Mapping[str, File | None]) -> bool:
-    return one.keys() == two.keys() and all(same(one[path], two[path]) for path in one)
-
-
-def _lead(section: Section) -> bytes:
-    """A section's lines above its first hunk."""
-    return section.raw.partition(b"\n@@ ")[0]
-
-
-def _text_paths(patch: Patch, root: Root, before: At) -> set[str]:
-    """Files with a NUL that the patch edits as text: they stay text."""
-    out = set()
-    for section in patch.sections:
-        try:
-            paths = target_paths(section, root)
-        except ValueError:
-            continue
-        for path in paths:
-            file = before.get(path) if path is not None else None
-            if path is not None and section.hunks and file is not None and is_binary(file.data):
-                out.add(path)
-    return out
-
-
-def _no_op(name: str, count: int) -> Finding:
-    return Finding(
-        "no-op",
-        "the patch would change nothing",
-        Where(patch=name),
-        expected="at least one file that differs from the tree before the patch",
-        found=f"{count} file(s), none of which differs" if count else "no file that differs",
-        next="edit a file of the work tree; git add makes a new one part of the patch",
-    )
-
-
-def _no_longer(finding: Finding) -> Finding:
-    if finding.name != "no-op":
-        return finding
-    return Finding(
-        "no-op",
-        f"{finding.where.patch} would change nothing any more: "
-        "all that it does is in the tree before it now",
-        finding.where,
-        expected="each change in one patch",
-        found="no file that differs",
-        next=f"patchkit drop {finding.where.patch} first",
-    )

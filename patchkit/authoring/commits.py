@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from patchkit.authoring.builder import Builder, Row
+from patchkit.authoring.builder import Builder
+from patchkit.authoring.form import Row
 from patchkit.authoring.messages import Told, header_of, names_in
 from patchkit.authoring.names import free_name, from_subject, patch_name
 from patchkit.authoring.refresh import Refreshed, locate, moved
@@ -19,7 +20,7 @@ from patchkit.authoring.sealing import seal
 from patchkit.authoring.standing import Standing, unsealed
 from patchkit.authoring.taking import SHOWN, Commits, Taken, take_files
 from patchkit.authoring.when import When
-from patchkit.authoring.workplace import Point, require_finished
+from patchkit.authoring.workplace import Point, near, require_finished
 from patchkit.derive.carry import Clash, carry, renames_of, same
 from patchkit.derive.derive import trees_of
 from patchkit.engine.model import Overlay
@@ -264,7 +265,7 @@ def _require_fit(standing: Standing, at: str, commits: Commits, taken: Sequence[
                 f"{len(changed)} file(s) of the work tree are not committed: {shown}",
                 Where(file=changed[0]),
                 expected="every change in a commit",
-                next=f"git -C {at} commit (--amend, or --fixup COMMIT), then the same again",
+                next=f"git -C {near(at)} commit (--amend, or --fixup COMMIT), then the same again",
             )
         )
 

@@ -58,11 +58,11 @@ def fit(header: Header, *, subject: str, author: str, date: str) -> Fitted:
         if out.date:
             said.append(f"the date {out.date!r} is none that git reads")
         out = replace(out, date=date)
-    fields = tuple(f for f in out.fields if not header_faults(Header("", "", "x", (f,))))
-    if fields != out.fields:
-        gone = [f.name for f in out.fields if f not in fields]
+    read = [(f, _read_back(f)) for f in out.fields]
+    gone = [f.name for f, again in read if again is None]
+    if gone:
         said.append(f"fields that cannot be kept: {', '.join(map(repr, gone))}")
-        out = replace(out, fields=fields)
+    out = replace(out, fields=tuple(again for _, again in read if again is not None))
     body = _fitted_body(out)
     if body != out.body:
         out = replace(out, body=body)
@@ -147,6 +147,15 @@ def with_fields(header: Header, fields: tuple[Field, ...]) -> Header:
     for field in fields:
         header = header.with_field(field.name, field.value)
     return header
+
+
+def _read_back(field: Field) -> Field | None:
+    """The field as it reads when it is written; None where it cannot be a field."""
+    header = Header("", "", "x", (field,))
+    if header_faults(header):
+        return None
+    again = parse_header(dump_header(header)).fields
+    return again[0] if len(again) == 1 and again[0].name == field.name else None
 
 
 def _is_fault(header: Header) -> bool:

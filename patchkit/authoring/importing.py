@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from patchkit.authoring.arrange import ADVICE
-from patchkit.authoring.builder import Builder, Row
+from patchkit.authoring.builder import Builder
+from patchkit.authoring.form import Row
 from patchkit.authoring.headers import dated, fit, identity, same_header
 from patchkit.authoring.incoming import Arrived, Incoming, plain
 from patchkit.authoring.mend import read_changed

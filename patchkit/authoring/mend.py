@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from patchkit.authoring.builder import Row
+from patchkit.authoring.form import Row
 from patchkit.authoring.sealing import Ready, sealed
 from patchkit.authoring.session import Session
 from patchkit.authoring.standing import effects

@@ -13,7 +13,7 @@ from patchkit.authoring.sealing import Ready, seal
 from patchkit.authoring.standing import Standing, unsealed
 from patchkit.authoring.taking import SHOWN, Commits, Taken, take_files
 from patchkit.authoring.when import When
-from patchkit.authoring.workplace import Point, head_commit, require_finished
+from patchkit.authoring.workplace import Point, head_commit, near, require_finished
 from patchkit.derive.carry import renames_of
 from patchkit.derive.derive import trees_of
 from patchkit.engine.model import File
@@ -59,7 +59,7 @@ def refresh(
     taken = take_files(standing.store, at, standing.store.tree(point.before), add=add)
     if index is not None and not point.fresh:
         _require_unmoved(standing, point, index, taken.changes, at)
-    advice = (FRESH_ADVICE if index is None else ADVICE).format(at=at)
+    advice = (FRESH_ADVICE if index is None else ADVICE).format(at=near(at))
     builder = Builder(standing, advice, moment.day)
     builder.find(unsealed(standing, {point.patch}))
     builder.find(_untracked(taken.untracked, point.patch, at))
@@ -129,7 +129,7 @@ def moved(standing: Standing, point: Point, at: str, found: str) -> Finding:
         Where(patch=point.patch, file=at),
         expected=f"tree {point.before} before the patch, and {point.after} with it",
         found=found,
-        next=f"git -C {at} stash --include-untracked, {again}, git -C {at} stash pop, "
+        next=f"git -C {near(at)} stash --include-untracked, {again}, git -C {near(at)} stash pop, "
         "then patchkit refresh",
     )
 
@@ -185,8 +185,8 @@ def _untracked(paths: tuple[str, ...], patch: str, at: str) -> list[Finding]:
             f"{len(paths)} new file(s) are not tracked, so they are not in {show_path(patch)}: "
             f"{shown}{more}",
             Where(patch=patch, file=paths[0]),
-            next=f"git -C {at} add the ones that belong to it, or patchkit refresh --add; then "
-            "refresh again",
+            next=f"git -C {near(at)} add those that belong to it, or patchkit refresh --add; "
+            "then refresh again",
             note=True,
         )
     ]

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from patchkit.authoring.builder import Builder, Row
+from patchkit.authoring.builder import Builder
+from patchkit.authoring.form import Row
 from patchkit.authoring.standing import Standing
 from patchkit.derive.base import Base
 from patchkit.derive.builds import native_without_guard

@@ -55,6 +55,12 @@ def default_place(project: Project, pin: str) -> str:
     return os.path.join(project.folder, "build", f"edit-{pin}")
 
 
+def near(at: str) -> str:
+    """A folder as a person there would type it."""
+    shown = os.path.relpath(at)
+    return at if shown.startswith("..") else shown
+
+
 def series_chain(standing: Standing) -> Chain:
     """A commit of the base, then one a patch: the ids that `apply --all` gives."""
     steps = [
@@ -165,11 +171,11 @@ def require_finished(at: str) -> None:
         raise Refused(
             Finding(
                 "conflict",
-                f"a git {what} is not finished in {at}",
+                f"a git {what} is not finished in {near(at)}",
                 Where(file=at),
                 expected="a work tree that no git command is in the middle of",
                 found=f"a {what}",
-                next=f"git -C {at} {what} --continue, or --abort",
+                next=f"git -C {near(at)} {what} --continue, or --abort",
             )
         )
 

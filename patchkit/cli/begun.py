@@ -21,7 +21,7 @@ def report(out: Out, begun: Begun, *, new: bool, default: bool) -> None:
     holds = f"{begun.count} patch(es), the last is {begun.last}" if begun.count else "no patch yet"
     out.line(f"{shown}: {words[begun.written.kind]}, {holds}")
     if new:
-        out.line(f"{begun.patch} is not in the series before it is refreshed")
+        out.line(f"{begun.patch} comes into the series with patchkit refresh")
     tree = "" if default else f" --tree {shown}"
     add = f"git -C {shown} add new ones" if new else "git add new ones"
     out.line(f"next: edit files there ({add}), test, then: patchkit refresh{tree}")

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from patchkit.authoring.session import Session
     from patchkit.cli.out import Out
 
+SHOWN = 6
+"""Files that the last line names."""
 QUIET = ("unchanged",)
 """States that the table only counts."""
 
@@ -35,13 +37,14 @@ def finish(out: Out, ready: Ready, written: Sequence[str], *, dry: bool = False)
         size = sizes.get(row.patch)
         files, plus, minus = (str(size[0]), f"+{size[1]}", f"-{size[2]}") if size else ("", "", "")
         rows.append((row.patch, row.state, files, plus, minus, "; ".join(row.said)))
-    columns = ["patch", "state", "files", "+", "-", "read as"]
+    columns = ["patch", "state", "files", "+", "-", "notes"]
     if not any(row[-1] for row in rows):
         columns = columns[:-1]
         rows = [row[:-1] for row in rows]
     if rows:
-        out.table(f"{ready.pin}: {len(ready.series.patches)} patches", columns, rows,
-                  right="files + -")  # fmt: skip
+        count = len(ready.series.patches)
+        title = f"{ready.pin}: {count} patch{'es' if count != 1 else ''}"
+        out.table(title, columns, rows, right="files + -")
     out.put(
         pin=ready.pin,
         patches=[{"patch": r.patch, "state": r.state, "said": list(r.said)} for r in ready.rows],
@@ -53,9 +56,17 @@ def finish(out: Out, ready: Ready, written: Sequence[str], *, dry: bool = False)
     elif dry:
         out.line(f"would write {len(written)} file(s); nothing was written (--check)")
     else:
-        shown = ", ".join(path.rpartition("/")[2] for path in written[:6])
-        more = f" and {len(written) - 6} more" if len(written) > 6 else ""
-        out.line(f"written together: {shown}{more}")
+        kept = [path for path in written if ready.files.get(path) is not None]
+        gone = [path for path in written if path not in kept]
+        out.line(
+            "written together: " + _names(kept) + (f"; removed: {_names(gone)}" if gone else "")
+        )
+
+
+def _names(paths: Sequence[str]) -> str:
+    shown = ", ".join(path.rpartition("/")[2] for path in paths[:SHOWN])
+    more = len(paths) - SHOWN
+    return shown + (f" and {more} more" if more > 0 else "")
 
 
 def one_place(after: str | None, first: bool) -> None:

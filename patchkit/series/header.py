@@ -189,8 +189,10 @@ def parse_header(data: bytes) -> Header:
             )
         )
     text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
-    lines = _until_dashes([line.rstrip("\r") for line in text.split("\n")])
-    lines = _without_furniture(lines)
+    whole = [line.rstrip("\r") for line in text.split("\n")]
+    lines = _until_dashes(whole)
+    if len(lines) == len(whole):
+        lines = _without_furniture(lines)
     if lines and _MBOX.match(lines[0]):
         del lines[0]
     fields, rest = _fields(lines)
@@ -239,7 +241,7 @@ def _until_dashes(lines: list[str]) -> list[str]:
 def _without_furniture(lines: list[str]) -> list[str]:
     """The lines without what quilt and other tools put right above a diff (`Index: x`, =====)."""
     end = len(lines)
-    while end and (not lines[end - 1].strip() or _FURNITURE.fullmatch(lines[end - 1])):
+    while end and (not lines[end - 1].strip(" \t") or _FURNITURE.fullmatch(lines[end - 1])):
         end -= 1
     return lines[:end]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.authoring.builder import HEADER, NEW, REFRESHED, RENUMBERED, UNCHANGED
 from patchkit.authoring.commits import merged_order
+from patchkit.authoring.form import HEADER, NEW, REFRESHED, RENUMBERED, UNCHANGED
 from patchkit.errors import Refused
 from patchkit.series.header import parse_header
 from tests.unit.authoring.making import AUTHOR, Bench

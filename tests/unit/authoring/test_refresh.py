@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from patchkit.authoring import sealing
-from patchkit.authoring.builder import NEW, REFRESHED, RENUMBERED, REWRITTEN, UNCHANGED
+from patchkit.authoring.form import NEW, REFRESHED, RENUMBERED, REWRITTEN, UNCHANGED
 from patchkit.derive.project import find
 from patchkit.errors import Finding, Refused, UsageFault
 from patchkit.series.header import parse_header

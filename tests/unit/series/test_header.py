@@ -290,3 +290,4 @@ def test_what_quilt_writes_right_above_the_diff_is_no_part_of_the_text() -> None
     assert parse_header(text + b"diff -Naur a/x b/x\n" + lead) == parse_header(text)
     assert parse_header(text).body == "Index: of things.\nWhy."
     assert parse_header(lead).shape == "none"
+    assert parse_header(b"Subject: x\n\nSee\nIndex: of things\n---\n").body.endswith("things")
