@@ -15,6 +15,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody pulls the plug here, and waiting for the disk takes most of the time."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
 @pytest.fixture
 def bench(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setenv("PATCHKIT_CACHE", os.fspath(cache))

@@ -21,7 +21,6 @@ from patchkit.authoring.sealing import Ready
 from patchkit.authoring.session import Session
 from patchkit.authoring.standing import Standing
 from patchkit.errors import PatchkitError
-from patchkit.files import atomic, root
 from tests.unit.authoring.making import AUTHOR, MOMENT, Bench, make_bench
 
 PICK = st.integers(0, 5)
@@ -232,9 +231,6 @@ class Series(RuleBasedStateMachine):
 
 def machine(home: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> type[Series]:
     monkeypatch.setenv("PATCHKIT_CACHE", os.fspath(cache))
-    # The disk is not what is tried here, and waiting for it takes most of the time.
-    monkeypatch.setattr(root.os, "fsync", lambda _: None)
-    monkeypatch.setattr(atomic.os, "fsync", lambda _: None)
     Series.home = home
     return Series
 
