@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: apply check test coverage test-touched test-all lint bench bench-plot lock-env clean
+.PHONY: apply check test coverage test-touched test-all lint lock-env clean
 
 apply: $(STAMP)
 	$(BIN)/patchkit apply --pin $(PIN) $(if $(STACK),--stack $(STACK))
@@ -31,12 +31,6 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-
-bench: $(STAMP)
-	$(BIN)/python -m bench
-
-bench-plot: $(STAMP)
-	$(BIN)/python -m bench --plot
 
 # Every package of the environment is fixed by sha256; the project itself is installed from here.
 $(STAMP): requirements.txt pyproject.toml
