@@ -12,7 +12,7 @@ from patchkit.derive.project import Project
 from patchkit.derive.proofs import locked_proofs
 from patchkit.derive.relock import chain_from
 from patchkit.derive.selection import WHOLE, Selection
-from patchkit.errors import Finding, Refused, Where
+from patchkit.errors import EnvironmentFault, Finding, Refused, Where
 from patchkit.series.folder import Series
 from patchkit.series.lockfile import Lock
 from patchkit.series.pins import Pin, Stack
@@ -37,10 +37,13 @@ class PinReport:
     base: str
     stacks: tuple[StackState, ...]
     findings: tuple[Finding, ...]
+    not_verified: tuple[str, ...] = ()
 
     @property
     def state(self) -> str:
-        """clean, drift, or no series."""
+        """clean, drift, no series, or not verified (the source could not be had)."""
+        if self.not_verified:
+            return "not verified"
         if any(not f.note for f in self.findings):
             return "drift"
         return "clean" if self.stacks else "no series"
@@ -51,8 +54,8 @@ def check_pin(
 ) -> PinReport:
     """Compare digests, then apply everything again and compare every id with the lock.
 
-    stack: only that stack (the whole series is always checked). Raises EnvironmentFault where
-    the source cannot be had.
+    stack: only that stack (the whole series is always checked). Where the source cannot be had
+    the digests are compared all the same, and the report names what was not verified.
     """
     findings: list[Finding] = []
     if not project.has_series(pin.name) and _orphans(project, pin):
@@ -69,13 +72,19 @@ def check_pin(
         proofs = locked_proofs(project, pin.name, series)
         findings.extend(digests.compare(pin, series, proofs, lock))
     findings.extend(unused.notes(pin, series, project.pins.stacks.values()))
-    base = bases.get(pin, source)
+    wanted = [None, *(s for s in project.locked_stacks if stack in (None, s.name))]
+    try:
+        base = bases.get(pin, source)
+    except EnvironmentFault as error:
+        unverified = ("the base tree", *(f"stack {s.name}" for s in wanted if s is not None))
+        return PinReport(
+            pin.name, "", "", (), (*findings, *error.findings), not_verified=unverified
+        )
     findings.extend((*base.gaps, *base.drift, *bases.verify(base)))
     upstream = project.pins.upstream_of(pin)
     findings.extend(native_without_guard(upstream, series))
     states: list[StackState] = []
     if not series.refused:
-        wanted = [None, *(s for s in project.locked_stacks if stack in (None, s.name))]
         for each in wanted:
             states.append(_stack(pin, each, series, lock, bases, base, findings))
     return PinReport(

@@ -31,7 +31,7 @@ def run(
     """Apply every series again in memory and compare every id with its lock. Exit 1 on drift."""
     from patchkit.cli.out import Out
     from patchkit.derive.project import find
-    from patchkit.errors import UsageFault
+    from patchkit.errors import ENVIRONMENT, UsageFault
 
     out = Out("check", as_json=as_json)
     if installed:
@@ -67,6 +67,8 @@ def run(
             reports.append(report)
             if not report.stacks:
                 rows.append((name, "", "", report.state, ""))
+            if report.not_verified:
+                out.line(f"{name}: not verified: {', '.join(report.not_verified)}")
             for each in report.stacks:
                 rows.append((name, each.name, str(each.patches), each.state, each.tree[:12]))
     out.put(
@@ -76,6 +78,7 @@ def run(
                 "state": r.state,
                 "source": r.source,
                 "base": r.base,
+                "not_verified": list(r.not_verified),
                 "stacks": [
                     {"name": s.name, "patches": s.patches, "state": s.state, "tree": s.tree}
                     for s in r.stacks
@@ -89,4 +92,4 @@ def run(
     out.line(
         f"{drift} finding(s), {len(out.findings) - drift} note(s)" if out.findings else "clean"
     )
-    raise typer.Exit(out.close())
+    raise typer.Exit(out.close(ENVIRONMENT if any(r.not_verified for r in reports) else None))

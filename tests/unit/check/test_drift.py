@@ -142,3 +142,13 @@ def test_unguarded_native_patches_need_a_build(project: SmallProject) -> None:
 def test_patches_without_a_series_file_are_named(locked: SmallProject) -> None:
     (locked.series / "series").rename(locked.series / "elsewhere")
     assert findings(locked) == {("missing-patch", "series/v1.0/series")}
+
+
+def test_offline_without_a_source_says_what_was_not_verified(locked: SmallProject) -> None:
+    pins = locked.at / "pins.toml"
+    files = f'[pins."v1.0".files]\n"engine-1.0.tar.gz" = "sha256:{"a" * 64}"\n'
+    pins.write_text(pins.read_text() + files)
+    done = locked.run("check", "--offline", "--source", "sdist")
+    assert done.code == 3, done.text
+    assert "v1.0: not verified: the base tree, stack default, stack wide" in done.out
+    assert "pin-mismatch" in done.err  # what needs no source is still compared
