@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# In CI the examples are the same each time: a red run there is a fault of the change. At a desk
+# every run tries new ones.
+settings.register_profile(
+    "patchkit",
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    derandomize=bool(os.environ.get("CI")),
+)
+settings.load_profile("patchkit")
 
 BASE = {
     "engine/__init__.py": '"""A small engine."""\n',

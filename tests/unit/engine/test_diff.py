@@ -26,9 +26,7 @@ GIT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "LC_ALL": "C",
 }
-PLAIN = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+PLAIN = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 WORDS = ["a", "b", "  c", "    d", "\treturn", "}", "", "def f():", " x\r", "é"]
 LINES = st.lists(st.sampled_from(WORDS), max_size=25)

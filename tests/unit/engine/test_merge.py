@@ -45,9 +45,7 @@ def git_merge(where: Path, base: bytes, ours: bytes, theirs: bytes) -> tuple[int
 END = st.sampled_from(["\n", "\n", "", "\r\n"])
 
 
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.sampled_from(WORDS), max_size=16),
     st.lists(EDIT, max_size=2),

@@ -40,7 +40,7 @@ def rows(patch: Patch, strip: int) -> Rows:
 @settings(
     max_examples=60,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    suppress_health_check=list(HealthCheck),
 )
 @given(trees=two_trees(), options=st.sampled_from(OPTIONS), config=st.sampled_from(CONFIG))
 def test_every_text_patch_of_git_diff_is_read_as_git_reads_it(git, trees, options, config) -> None:

@@ -103,7 +103,7 @@ GOOD = [
 """Good patches with nothing behind their last hunk."""
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(GOOD), st.integers(-2, 9), st.integers(-2, 9), st.data())
 def test_any_wrong_count_above_another_hunk_is_found_again(
     data: bytes, old: int, new: int, draw: st.DataObject

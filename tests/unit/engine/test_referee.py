@@ -152,7 +152,7 @@ def one_example(git: Git, data: st.DataObject) -> None:
 
 HOLD = settings(
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    suppress_health_check=list(HealthCheck),
 )
 
 

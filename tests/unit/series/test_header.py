@@ -105,9 +105,7 @@ BODY = st.lists(
 )
 
 
-@settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(name=NAME, subject=LINE, body=BODY)
 @example(name="Smith, J. (ext)", subject="a", body=[])
 @example(name="Zoë =", subject="not =?UTF-8?q?x?= encoded, " + "é" * 30, body=["x"])

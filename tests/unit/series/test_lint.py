@@ -238,7 +238,7 @@ TAILS = [b"", b"-- \n2.43.0\n\n", b"\nprose", b"EOF\n", b" surplus\n", b"\n\n"]
 HEADS = [b"", b"\xef\xbb\xbf", b"cat > x <<EOF\n", b"From: A <a@b>\r\nSubject: x\r\n\r\n"]
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.sampled_from(sorted(PATCHES)),
     st.sampled_from(HEADS),

@@ -95,9 +95,7 @@ def apart(files: Mapping[str, File | None]) -> bool:
     return not folders & set(files) and not any(unsafe(p) for p in files)
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.dictionaries(PATHS, FILES, min_size=1, max_size=4),
     st.dictionaries(PATHS, FILES, max_size=2),

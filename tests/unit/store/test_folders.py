@@ -62,7 +62,7 @@ def by_git(files: dict[str, File]) -> str:
 referee_settings = settings(
     max_examples=25,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    suppress_health_check=list(HealthCheck),
 )
 
 
@@ -75,7 +75,7 @@ def test_an_imported_tree_has_the_id_that_git_gives(store: Store, found: dict[st
 @settings(
     max_examples=30,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    suppress_health_check=list(HealthCheck),
 )
 @given(states=st.lists(trees, min_size=2, max_size=4))
 def test_changes_lead_to_the_same_tree_as_importing_it_whole(
