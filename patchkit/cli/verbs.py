@@ -19,6 +19,7 @@ MODULES = (
     "graph",
     "export",
     "fetch",
+    "pin",
     "doctor",
     "build",
     "matrix",

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
-import socket
 import subprocess
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,91 +16,7 @@ from patchkit.source import open_source
 from patchkit.source.remote import GitSource, Server
 from patchkit.store import Commit, Store
 
-from .conftest import FILES, NAME, SDIST, TRACKED, pin_of
-
-
-@dataclass
-class Daemon:
-    """A served repository: its address, its folder, the commit of tag v1.0 and a later one."""
-
-    url: str
-    at: Path
-    commit: str
-    later: str
-
-    def git(self, *args: str) -> str:
-        return subprocess.run(
-            ["git", "-C", str(self.at), *args],
-            capture_output=True,
-            check=True,
-            text=True,
-            env=QUIET | {"HOME": str(self.at)},
-        ).stdout.strip()
-
-
-QUIET = {
-    "PATH": os.environ["PATH"],
-    "GIT_CONFIG_NOSYSTEM": "1",
-    **{f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
-    "GIT_AUTHOR_DATE": "@1700000000 +0000",
-    "GIT_COMMITTER_DATE": "@1700000000 +0000",
-}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """One daemon for the module, and the repository that each test gets a copy of."""
-    home = tmp_path_factory.mktemp("served")
-    at = home / "template"
-    at.mkdir()
-    made = Daemon("", at, "", "")
-    made.git("init", "-q", "-b", "main")
-    for n in range(2):  # a history before and after the release
-        (at / "old").write_text(str(n))
-        made.git("add", "-A")
-        made.git("commit", "-q", "-m", f"before {n}")
-    (at / "old").unlink()
-    for path, (mode, data) in TRACKED.items():
-        (at / path).parent.mkdir(parents=True, exist_ok=True)
-        (at / path).write_bytes(data)
-        (at / path).chmod(mode)
-    made.git("add", "-A")
-    made.git("commit", "-q", "-m", "release")
-    made.git("tag", "-a", "-m", "the release", "v1.0")
-    made.commit = made.git("rev-parse", "HEAD")
-    (at / "README.md").write_text("later\n")
-    made.git("commit", "-q", "-am", "later")
-    made.later = made.git("rev-parse", "HEAD")
-    made.git("config", "uploadpack.allowFilter", "true")
-    made.git("config", "uploadpack.allowAnySHA1InWant", "true")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [
-            *("git", "daemon", "--reuseaddr", "--export-all", "--listen=127.0.0.1"),
-            *(f"--port={port}", f"--base-path={home}", str(home)),
-        ],
-        env=QUIET | {"HOME": str(home)},
-        stderr=subprocess.DEVNULL,
-    )
-    made.url = f"git://127.0.0.1:{port}"
-    for _ in range(200):
-        try:
-            socket.create_connection(("127.0.0.1", port), 0.2).close()
-            break
-        except OSError:
-            time.sleep(0.02)
-    yield made
-    process.terminate()
-    process.wait()
-
-
-@pytest.fixture
-def daemon(server: Daemon, request: pytest.FixtureRequest) -> Daemon:
-    at = server.at.parent / f"demo-{abs(hash(request.node.nodeid))}"
-    shutil.copytree(server.at, at)
-    return Daemon(f"{server.url}/{at.name}", at, server.commit, server.later)
+from .conftest import FILES, NAME, SDIST, TRACKED, Daemon, pin_of
 
 
 def source(daemon: Daemon, **changes: str) -> GitSource:
