@@ -22,7 +22,6 @@ from patchkit.authoring.taking import SHOWN, Commits, Taken, take_files
 from patchkit.authoring.when import When
 from patchkit.authoring.workplace import Point, near, require_finished
 from patchkit.derive.carry import Clash, carry, renames_of, same
-from patchkit.derive.derive import trees_of
 from patchkit.engine.model import Overlay
 from patchkit.engine.quote import show_path
 from patchkit.engine.strip import Root
@@ -141,6 +140,10 @@ def _write(builder: Builder, commits: Commits, piece: Piece, like: int | None, g
         builder.rows.append(Row(piece.name, "refused"))
         return
     changes = {p: f for p, f in tree.changes.items() if not same(builder.tree.get(p), f)}
+    if not changes:
+        builder.find([_empty(piece)])
+        builder.rows.append(Row(piece.name, "refused"))
+        return
     old = standing.series.headers[like] if like is not None else None
     try:
         told = _told(piece, old)
@@ -222,6 +225,19 @@ def _twice(name: str, commit: Taken) -> Finding:
     )
 
 
+def _empty(piece: Piece) -> Finding:
+    commit = piece.commit
+    return Finding(
+        "no-op",
+        f"commit {commit.commit[:12]} ({commit.subject}) changes nothing"
+        + (", with what is folded into it" if piece.folded else ""),
+        Where(patch=piece.name),
+        expected="at least one file that differs from the commit before",
+        found="no file that differs",
+        next="git rebase -i base in the work tree, and drop it there",
+    )
+
+
 def _clash(piece: Piece, commit: Taken, clash: Clash) -> Finding:
     return Finding(
         "conflict",
@@ -277,7 +293,7 @@ def _count_at(standing: Standing, point: Point, at: str, head: str) -> int:
     index, place = locate(standing, point, at)
     if index is None:
         return place
-    now = trees_of(standing.store, standing.derived, standing.base.tree_id)[place + 1]
+    now = standing.trees[place + 1]
     if not point.fresh and now not in (point.after, head):
         raise Refused(moved(standing, point, at, f"the patch in the series gives tree {now}"))
     return place + 1

@@ -15,7 +15,6 @@ from patchkit.authoring.taking import SHOWN, Commits, Taken, take_files
 from patchkit.authoring.when import When
 from patchkit.authoring.workplace import Point, head_commit, near, require_finished
 from patchkit.derive.carry import renames_of
-from patchkit.derive.derive import trees_of
 from patchkit.engine.model import File
 from patchkit.engine.quote import show_path
 from patchkit.engine.strip import Root
@@ -88,7 +87,7 @@ def locate(standing: Standing, point: Point, at: str) -> tuple[int | None, int]:
 
     The tree before it must still be what the work tree began with. Raises Refused.
     """
-    trees = _trees(standing)
+    trees = standing.trees
     if point.patch in standing.names:
         index = standing.names.index(point.patch)
         if trees[index] != point.before:
@@ -102,15 +101,11 @@ def locate(standing: Standing, point: Point, at: str) -> tuple[int | None, int]:
     return None, places[-1]
 
 
-def _trees(standing: Standing) -> tuple[str, ...]:
-    return trees_of(standing.store, standing.derived, standing.base.tree_id)
-
-
 def _require_unmoved(
     standing: Standing, point: Point, index: int, changes: Mapping[str, File | None], at: str
 ) -> None:
     """The patch itself was not changed since, unless the work tree says the same already."""
-    now = _trees(standing)[index + 1]
+    now = standing.trees[index + 1]
     if now == point.after:
         return
     found = standing.store.write_tree(point.before, changes)
@@ -122,7 +117,9 @@ def _require_unmoved(
 def moved(standing: Standing, point: Point, at: str, found: str) -> Finding:
     """The finding that the series is not what the work tree began with."""
     name = show_path(point.patch)
-    again = f"patchkit edit {name}" if point.patch in standing.names else f"patchkit new {name}"
+    again = f"patchkit edit {name}"
+    if point.patch not in standing.names:
+        again = f"patchkit new {name}" if point.fresh else "patchkit edit, with its name of now"
     return Finding(
         "not-built-from-this",
         f"the series changed under the work tree of {name} since it was laid out",

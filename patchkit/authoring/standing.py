@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from patchkit.derive.base import Base, Bases
-from patchkit.derive.derive import Derived, derive
+from patchkit.derive.derive import Derived, derive, trees_of
 from patchkit.derive.project import Project
 from patchkit.derive.relock import blob_of, locked_pin
 from patchkit.derive.selection import Selection
@@ -83,6 +83,11 @@ class Standing:
     def versions(self) -> Versions:
         """Every version of the touched paths; a patch that failed changes nothing."""
         return Versions(self.tree, self.derived.changes())
+
+    @cached_property
+    def trees(self) -> tuple[str, ...]:
+        """Tree ids: the base, and after each patch; the trees are in the store then."""
+        return trees_of(self.store, self.derived, self.base.tree_id)
 
     def changes(self, index: int) -> Mapping[str, File | None]:
         """What the patch at `index` (0-based) changes."""
@@ -166,7 +171,7 @@ def unsealed(standing: Standing, meant: Collection[str] | None = ()) -> list[Fin
     lock = standing.lock
     if lock is None:
         return []
-    out = list(_pin_changed(lock.pin, locked_pin(standing.pin)))
+    out = [*_pin_changed(lock.pin, locked_pin(standing.pin)), *_base_changed(standing, lock)]
     if meant is None:
         return out
     relock = f"see what changed, and, if it is meant: patchkit lock --pin {standing.pin.name}"
@@ -213,6 +218,37 @@ def effects(lock: Lock) -> dict[str, dict[str, Blob | None]]:
         for step in steps[1:]:
             out.setdefault(step.patch, {})[path] = step.blob
     return out
+
+
+def _base_changed(standing: Standing, lock: Lock) -> list[Finding]:
+    """The base is the one that was locked: the whole tree where the lock knows this source, else
+    the files that patches touch."""
+    base = standing.base
+    trees = lock.series.trees.get(base.source)
+    if trees is not None:
+        if trees[0] == base.tree_id:
+            return []
+        expected, found = f"tree {trees[0]}", f"tree {base.tree_id}"
+    else:
+        differing = [
+            path
+            for path, steps in lock.series.paths.items()
+            if blob_of(standing.tree.get(path)) != steps[0].blob
+        ]
+        if not differing:
+            return []
+        expected, found = "every touched file as it was locked", ", ".join(differing[:6])
+    return [
+        Finding(
+            "pin-mismatch",
+            f"the base of {standing.pin.name} ({base.source}) is not the one that was locked",
+            Where(file=os.path.join("series", standing.pin.name, LOCK)),
+            expected=expected,
+            found=found,
+            next="put the source back as it was, or, if it is meant: "
+            f"patchkit lock --pin {standing.pin.name}",
+        )
+    ]
 
 
 def _pin_changed(locked: LockedPin, found: LockedPin) -> list[Finding]:

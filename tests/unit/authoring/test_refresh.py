@@ -438,3 +438,13 @@ def test_it_works_with_the_tree_elsewhere(bench: Bench, tmp_path: Path) -> None:
     begun = bench.new("x", to=str(tmp_path / "elsewhere"))
     assert begun.at == str(tmp_path / "elsewhere")
     assert (tmp_path / "elsewhere" / LANES).is_file()
+
+
+def test_another_base_is_not_locked_unseen(three: Bench) -> None:
+    three.edit("c")
+    three.change(GATES, "gate 20\n", "gate twenty\n")
+    (three.source / "README.md").write_text("# another\n")
+    before = three.snapshot()
+    assert {f.name for f in refused(three.new, "z")} == {"pin-mismatch"}
+    assert {f.name for f in refused(three.refresh)} == {"not-built-from-this"}
+    assert three.snapshot() == before
