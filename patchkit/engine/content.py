@@ -47,6 +47,11 @@ class Text:
         return cls(split_lines(data))
 
     @property
+    def joined(self) -> bool:
+        """Whether the bytes are at hand."""
+        return self._data is not None
+
+    @property
     def data(self) -> bytes:
         """The bytes, joined once."""
         if self._data is None:
@@ -151,7 +156,10 @@ class TextFile(File):
 
     @property
     def data(self) -> bytes:
-        return self.text.data
+        """The bytes, joined each time: a chain makes hundreds of versions, and keeping the bytes
+        of them all would take more memory than everything else.
+        """
+        return self.text.data if self.text.joined else b"".join(self.text.lines)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, File):

@@ -32,7 +32,9 @@ def path_bytes(path: str) -> bytes:
 
 def blob_id(data: bytes) -> str:
     """The git (sha1) object id of a blob, 40 hex digits."""
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    digest = hashlib.sha1(b"blob %d\0" % len(data), usedforsecurity=False)
+    digest.update(data)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,13 @@ class File:
     def oid(self) -> str:
         """The blob's git object id."""
         return blob_id(self.data)
+
+    def content(self) -> tuple[str, bytes]:
+        """Id and bytes, for who needs both: an engine-made file is joined once for them."""
+        data = self.data
+        if "oid" not in self.__dict__:
+            self.__dict__["oid"] = blob_id(data)
+        return self.oid, data
 
 
 class Tree(Protocol):

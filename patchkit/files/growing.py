@@ -10,6 +10,9 @@ from types import TracebackType
 
 from patchkit.files.root import disk_fault
 
+_BUFFER = 1 << 18
+"""Bytes of one write: a pack is thousands of small pieces."""
+
 
 class Growing:
     """A file that is not there yet. `keep` gives it its name; leaving the `with` block drops it.
@@ -22,7 +25,7 @@ class Growing:
         self.at = at
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            self._stream = os.fdopen(os.open(at, flags, 0o600), "w+b")
+            self._stream = os.fdopen(os.open(at, flags, 0o600), "w+b", _BUFFER)
         except OSError as error:
             raise disk_fault(error, at, "make") from error
         self._kept = False

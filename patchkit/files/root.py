@@ -139,8 +139,8 @@ class Root:
                 # O_NONBLOCK: a name that turned into a FIFO since the stat must not hang us.
                 flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
                 handle = os.open(name, flags, dir_fd=fd)
-                with os.fdopen(handle, "rb") as stream:
-                    return File(stream.read(), mode)
+                with os.fdopen(handle, "rb", buffering=0) as stream:
+                    return File(stream.readall(), mode)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

@@ -124,19 +124,20 @@ class ChainWriter:
         """Write one version of a file, unless the pack has it."""
         if file.mode == GITLINK:
             return
-        oid = bytes.fromhex(file.oid)
+        name, data = file.content()
+        oid = bytes.fromhex(name)
         before = self._versions.get(path)
         depth = 0
         if oid not in self.pack:
             delta = None
             if before is not None and before[2] < _DEPTH and file.mode != SYMLINK:
-                delta = between(before[1], file.data)
+                delta = between(before[1], data)
             if delta is None or before is None:
-                self.pack.add("blob", file.data, oid)
+                self.pack.add("blob", data, oid)
             else:
                 self.pack.add_delta(oid, before[0], delta)
                 depth = before[2] + 1
-        self._versions[path] = (oid, file.data, depth)
+        self._versions[path] = (oid, data, depth)
 
     def tree(self, changes: Mapping[str, File | None]) -> str:
         """Make `changes` over the last tree; give the new tree's id."""

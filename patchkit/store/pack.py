@@ -23,7 +23,7 @@ from patchkit.files.growing import Growing
 
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}
 _OFS_DELTA = 6
-_SPILL = 4 << 20
+_SPILL = 16 << 20
 _STORED_LIMIT = 65535
 _TINY = 200
 _HEAD = struct.Struct(">4sII")
@@ -119,11 +119,18 @@ class Pack:
         """
         if not self._offsets:
             return None
+        head = _HEAD.pack(b"PACK", 2, len(self._offsets))
+        digest = hashlib.sha1(usedforsecurity=False)
+        in_memory = self._file is None
+        if in_memory:
+            self._pending[0] = head
+            for entry in self._pending:
+                digest.update(entry)
         with self._spill() as pack, Growing(self._temporary("idx")) as index:
-            pack.overwrite_head(_HEAD.pack(b"PACK", 2, len(self._offsets)))
-            digest = hashlib.sha1(usedforsecurity=False)
-            for block in pack.blocks():
-                digest.update(block)
+            if not in_memory:  # the count was not known when the head was written
+                pack.overwrite_head(head)
+                for block in pack.blocks():
+                    digest.update(block)
             pack.write((digest.digest(),))
             index.write((_index(self._offsets, self._crcs, digest.digest()),))
             final = os.path.join(self.folder, f"pack-{digest.hexdigest()}")
