@@ -9,6 +9,7 @@ Nothing is stripped here: names come back as the patch has them.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from patchkit.engine.model import path_text
 from patchkit.engine.quote import read_quoted
@@ -29,6 +30,7 @@ _LONGEST = 16 * 1024
 _PREFIXES = frozenset(("a", "b", "i", "w", "c", "o", "old", "new", "orig"))
 
 
+@lru_cache(1 << 12)  # a series names the same files again and again
 def git_name(rest: bytes) -> str | None:
     """The name after `--- ` or `+++ ` in a git section; None for /dev/null."""
     return None if is_dev_null(rest) else _name(rest, _END_TAB)

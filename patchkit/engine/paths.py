@@ -62,6 +62,7 @@ def unsafe(path: str) -> str | None:
     return None
 
 
+@lru_cache(1 << 12)
 def raw_escape(name: str, *, bare: bool = False) -> str | None:
     """Why a name as a patch writes it can be refused before any strip level is known.
 

@@ -20,6 +20,8 @@ _ADDRESS = re.compile(r"(?P<name>.*?)\s*<(?P<mail>[^<>]*)>\s*")
 
 def decode_words(text: str) -> str:
     """`text` with every encoded word decoded; one that cannot be decoded stays as it is."""
+    if "=?" not in text:
+        return text
     out = ""
     at = 0
     joins = False
@@ -59,6 +61,7 @@ def encode_text(text: str) -> str:
     return " ".join(f"=?UTF-8?q?{word}?=" for word in words)
 
 
+@lru_cache  # a series has few authors
 def unquote_author(value: str) -> str:
     """`"Name, X" <a@b>` and `=?UTF-8?q?…?= <a@b>` as `Name, X <a@b>`."""
     found = _ADDRESS.fullmatch(value.strip())
