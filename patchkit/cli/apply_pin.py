@@ -30,7 +30,6 @@ def run_pin(
     from patchkit.derive.base import open_bases
     from patchkit.derive.project import find
     from patchkit.derive.selection import Selection
-    from patchkit.target.worktree import Wanted, would_write, write
 
     out = Out("apply", as_json=as_json)
     project = find(start)
@@ -50,6 +49,8 @@ def run_pin(
         if tree_only:
             out.line(ready.chain.tree)
             return out.close()
+        from patchkit.target.worktree import Wanted, would_write, write
+
         wanted = Wanted(
             chosen.name,
             selection.name,
