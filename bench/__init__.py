@@ -1,0 +1,1 @@
+"""What applying costs, side by side with the peers: `python -m bench`."""
