@@ -192,6 +192,15 @@ def _foreign(store: Store, state: _State, wanted: Wanted, at: str) -> list[Findi
     for path, entry in listed.items():
         if path not in suspects and not any(t.listed(path) == entry for t in known[:1]):
             suspects[path] = f"{entry.oid} ({entry.mode:o})"
+    # A file that nobody tracks is in nobody's way, but where the new tree has one of that name.
+    untracked = set()
+    for new in store.tree(wanted.trees[-1]).walk():
+        if new.path in listed or new.path in suspects or new.mode == GITLINK:
+            continue
+        file = root.get(new.path)
+        if file is not None:
+            suspects[new.path] = f"{file.oid} ({file.mode:o})"
+            untracked.add(new.path)
     found = []
     for path, shown in sorted(suspects.items()):
         ours = []
@@ -200,15 +209,19 @@ def _foreign(store: Store, state: _State, wanted: Wanted, at: str) -> list[Findi
             ours.append(f"{blob.oid} ({blob.mode:o})" if blob else "no file")
         if shown in ours and not (shown == "no file" and path not in listed):
             continue
+        back = f"put it back with git -C {at} checkout -- {path}"
         found.append(
             Finding(
                 "foreign-edit",
-                f"{path} is tracked and neither as in {wanted.pin} nor as patched",
+                f"{path} is not tracked, and the patched tree has a file of that name"
+                if path in untracked
+                else f"{path} is tracked and neither as in {wanted.pin} nor as patched",
                 Where(file=path),
                 expected=" or ".join(dict.fromkeys(ours)) or "not tracked",
                 found=shown,
-                next=f"keep it elsewhere (git -C {at} diff), put it back with "
-                f"git -C {at} checkout -- {path}, or apply --to another folder",
+                next="move it away, or use another folder (--to)"
+                if path in untracked
+                else f"keep it elsewhere (git -C {at} diff), {back}, or use another folder (--to)",
             )
         )
     return found

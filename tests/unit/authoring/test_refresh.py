@@ -333,6 +333,22 @@ def test_work_in_the_tree_is_never_overwritten(three: Bench) -> None:
     assert {f.name for f in refused(three.edit, "b")} == {"foreign-edit"}
 
 
+def test_a_file_that_git_does_not_track_is_never_overwritten(bench: Bench) -> None:
+    bench.add_patch("a", (LANES, "line 5\n", "line five\n"))
+    bench.new("b")
+    (bench.tree / "engine/new.py").write_text("new\n")
+    bench.git("add", "engine/new.py")
+    bench.refresh()
+    bench.edit("a")
+    (bench.tree / "engine/new.py").write_text("mine\n")
+    (finding,) = refused(bench.edit, "b")
+    assert (finding.name, finding.where.file) == ("foreign-edit", "engine/new.py")
+    assert "not tracked" in finding.message
+    assert (bench.tree / "engine/new.py").read_text() == "mine\n"
+    (bench.tree / "engine/new.py").write_text("new\n")
+    bench.edit("b")
+
+
 def test_a_conflict_of_a_merge_is_not_taken_for_text(three: Bench) -> None:
     three.edit("a")
     three.change(LANES, "line 6\n", "one\n")
