@@ -21,7 +21,7 @@ from patchkit.files.root import Root
 from patchkit.series.header import Header
 from patchkit.store.commits import Chain, Commit
 from patchkit.target.checkout import copy_objects, head_commit, put_refs
-from patchkit.target.worktree import BRANCH, Wanted, Written, write
+from patchkit.target.worktree import BRANCH, Wanted, Written, laid_out, write
 
 STATE = os.path.join(".git", "patchkit", "edit.json")
 FORMAT = 1
@@ -124,7 +124,9 @@ def keep_point(at: str, point: Point) -> None:
 
 
 def read_point(at: str) -> Point | None:
-    """What the work tree at `at` is for; None where there is none. Raises Refused(journal)."""
+    """What the work tree at `at` is for; None where there is none, or where a killed command had
+    begun to lay it out for something else. Raises Refused(journal).
+    """
     where = os.path.join(at, STATE)
     if not os.path.isfile(where):
         return None
@@ -145,7 +147,7 @@ def read_point(at: str) -> Point | None:
                 next="patchkit edit PATCH --to another folder, and bring your changes there",
             )
         ) from error
-    return point
+    return point if laid_out(at) == point.start else None
 
 
 def unfinished(at: str) -> str:

@@ -97,6 +97,14 @@ def would_write(store: Store, wanted: Wanted, to: str | os.PathLike[str]) -> tup
     return tuple(_foreign(store, state, wanted, at))
 
 
+def laid_out(to: str | os.PathLike[str]) -> str:
+    """The commit that the work tree at `to` was last written at, whatever was done there since.
+
+    Raises Refused(target-exists, journal) where it is none of ours.
+    """
+    return _read_state(os.path.abspath(to)).commits[-1]
+
+
 # -- new -------------------------------------------------------------------------------------
 def _make(store: Store, wanted: Wanted, at: str) -> Written:
     temporary = _temporary(at)
@@ -280,4 +288,4 @@ def _read_state(at: str) -> _State:
     return state
 
 
-__all__ = ["BRANCH", "Wanted", "Written", "would_write", "write"]
+__all__ = ["BRANCH", "Wanted", "Written", "laid_out", "would_write", "write"]

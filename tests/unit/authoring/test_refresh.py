@@ -417,6 +417,24 @@ def test_a_killed_refresh_is_taken_back_by_the_next_command(
     assert three.refresh()["a.patch"] == REFRESHED
 
 
+def test_a_work_tree_that_a_killed_edit_left_is_not_taken_for_the_old_one(
+    three: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from patchkit.authoring import workplace
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    three.edit("c")
+    with monkeypatch.context() as patched:
+        patched.setattr(workplace, "keep_point", dies)
+        with pytest.raises(KeyboardInterrupt):
+            three.edit("a")
+    assert workplace.read_point(str(three.tree)) is None
+    three.edit("a")
+    assert set(three.refresh().values()) == {UNCHANGED}
+
+
 def test_a_second_writer_waits_and_then_says_who_is_at_it(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
