@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from patchkit.authoring.headers import identity, typed
 from patchkit.authoring.names import patch_name, require_free, subject_from
 from patchkit.authoring.standing import Standing, unsealed
 from patchkit.authoring.when import When
-from patchkit.authoring.workplace import default_place, write_place
+from patchkit.authoring.workplace import default_place, near, read_point, write_place
 from patchkit.errors import Finding, Refused, UsageFault, Where
 from patchkit.series.header import Header
 from patchkit.series.quilt import Entry, SeriesFile
@@ -75,7 +75,7 @@ def begin_new(
     if after is not None:
         count = standing.index(after) + 1
     at = to or default_place(standing.project, standing.pin.name)
-    written = write_place(standing, at, count, patch, header, guard or "")
+    written = _laid_out(standing, at, count, patch, header, guard or "")
     last = standing.names[count - 1] if count else ""
     return Begun(patch, os.path.abspath(at), count, last, written, findings)
 
@@ -94,8 +94,32 @@ def begin_edit(standing: Standing, name: str | None, *, to: str | None = None) -
     findings = _ready(standing)
     at = to or default_place(standing.project, standing.pin.name)
     patch = standing.names[index]
-    written = write_place(standing, at, index + 1, patch)
+    written = _laid_out(standing, at, index + 1, patch)
     return Begun(patch, os.path.abspath(at), index + 1, patch, written, findings)
+
+
+def _laid_out(
+    standing: Standing,
+    at: str,
+    count: int,
+    patch: str,
+    new: Header | None = None,
+    guard: str = "",
+) -> Written:
+    """As `write_place`; where work would be lost, said whose it is and how to keep it."""
+    try:
+        return write_place(standing, at, count, patch, new, guard)
+    except Refused as refusal:
+        point = read_point(at) if os.path.isdir(at) else None
+        if point is None:
+            raise
+        hint = (
+            f"it is work on {point.patch}: patchkit refresh first, or put it aside with "
+            f"git -C {near(at)} stash --include-untracked"
+        )
+        raise Refused(
+            *(replace(f, next=hint) if f.name == "foreign-edit" else f for f in refusal.findings)
+        ) from None
 
 
 def author_of(standing: Standing) -> str:

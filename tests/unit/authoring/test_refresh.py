@@ -326,7 +326,9 @@ def test_a_commit_in_a_new_tree_gives_the_header(bench: Bench) -> None:
 def test_work_in_the_tree_is_never_overwritten(three: Bench) -> None:
     three.edit("a")
     three.change(LANES, "line 20\n", "mine\n")
-    assert {f.name for f in refused(three.edit, "b")} == {"foreign-edit"}
+    (finding,) = refused(three.edit, "b")
+    assert finding.name == "foreign-edit"
+    assert "it is work on a.patch: patchkit refresh first" in finding.next
     assert {f.name for f in refused(three.new, "z")} == {"foreign-edit"}
     assert "mine" in (three.tree / LANES).read_text()
     three.git("commit", "-qam", "wip")
