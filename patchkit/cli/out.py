@@ -166,15 +166,15 @@ _STATES = {
 def _plain_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], rights: set[str]
 ) -> None:
-    if title:
-        _print(sys.stdout, title)
+    lines = [title] if title else []
     widths = [max(len(r[i]) for r in [list(columns), *rows]) for i in range(len(columns))]
     for row in [list(columns), *rows]:
         cells = [
             c.rjust(w) if columns[i] in rights else c.ljust(w)
             for i, (c, w) in enumerate(zip(row, widths, strict=True))
         ]
-        _print(sys.stdout, "  ".join(cells).rstrip())
+        lines.append("  ".join(cells).rstrip())
+    _print(sys.stdout, "\n".join(lines))
 
 
 def diff_line(line: str) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from patchkit.engine.actions import resolve
-from patchkit.engine.already import already, there_already
 from patchkit.engine.model import File, Patch, Tree
 from patchkit.engine.obstacles import Setting, Starts
 from patchkit.engine.outcome import Edit, Outcome, There, Told
 from patchkit.engine.perform import Result, perform_all, stated_starts
 from patchkit.engine.place import Place
 from patchkit.engine.quote import show_path
-from patchkit.engine.refusal import refused
 from patchkit.engine.rule import EXACT, LOOSE, Allow, Rule
 from patchkit.engine.strip import Root, find_root
 from patchkit.engine.work import Draft, Work
@@ -78,6 +76,10 @@ def put(
         return _applied(patch, root, work, results, draft, notes, setting)
     if trial:
         return Outcome(patch, "refused", root=root)
+    # What explains a failure is loaded where something fails.
+    from patchkit.engine.already import there_already
+    from patchkit.engine.refusal import refused
+
     if not reverse:
         found = there_already(work, patch, root, rule, results, notes)
         if found is not None:
@@ -97,6 +99,8 @@ def _applied(
     changes = draft.changes()
     if not _changes_something(results, work, changes):
         if results and all(result.there == "mode" for result in results):
+            from patchkit.engine.already import already
+
             return already(patch, root, notes, setting.rule, ())
         finding = Finding(
             "no-op",

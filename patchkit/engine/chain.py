@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from patchkit.engine.actions import resolve
 from patchkit.engine.apply import put
-from patchkit.engine.cuts import guard_cuts
 from patchkit.engine.history import History, runs
 from patchkit.engine.model import File, Hunk, Patch, Tree
 from patchkit.engine.order import duplicates, patched_up_to, wrong_order
@@ -73,6 +72,8 @@ def apply_chain(tree: Tree, steps: Sequence[Step], rule: Rule = LOOSE) -> Chain:
     if _failing(outcomes):
         selected = [step.selected for step in steps]
         if not all(selected):
+            from patchkit.engine.cuts import guard_cuts
+
             whole = _Run(tree, [replace(step, selected=True) for step in steps], rule).all()
             outcomes = guard_cuts(outcomes, whole, selected)
         outcomes = wrong_order(tree, steps, outcomes)

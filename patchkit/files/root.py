@@ -14,7 +14,8 @@ from patchkit.engine.model import EXECUTABLE, REGULAR, SYMLINK, File, path_bytes
 from patchkit.engine.paths import unsafe
 from patchkit.errors import EnvironmentFault, Finding, Refused, Where
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_START = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FOLDER = _START | os.O_NOFOLLOW
 _PERMISSIONS = {REGULAR: 0o644, EXECUTABLE: 0o755}
 OWN = ".patchkit"
 """The folder in which patchkit keeps its own state inside a target."""
@@ -73,6 +74,21 @@ class Root:
 
     def __init__(self, at: str | os.PathLike[str]) -> None:
         self.at = os.fspath(at)
+        self._held: int | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the folder open for the time of the block, in which many files of it are read."""
+        try:
+            held = self._held = os.open(self.at, _START)
+        except OSError:
+            yield  # each reading says for itself what is wrong
+            return
+        try:
+            yield
+        finally:
+            self._held = None
+            os.close(held)
 
     # -- walking ---------------------------------------------------------------------------
     @contextmanager
@@ -80,7 +96,7 @@ class Root:
         """The open folder that holds `path`, and its last component as bytes."""
         check_name(path)
         *folders, last = path_bytes(path).split(b"/")
-        fd = os.open(self.at, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = os.open(self.at, _START) if self._held is None else self._held
         try:
             for name in folders:
                 try:
@@ -96,11 +112,13 @@ class Root:
                     if error.errno in (errno.ELOOP, errno.ENOTDIR) and _is_link(name, fd):
                         raise _link_in_path(path, path_text(name)) from None
                     raise
-                os.close(fd)
+                if fd != self._held:
+                    os.close(fd)
                 fd = inner
             yield fd, last
         finally:
-            os.close(fd)
+            if fd != self._held:
+                os.close(fd)
 
     # -- reading ---------------------------------------------------------------------------
     def stat(self, path: str) -> Stat | None:
@@ -139,8 +157,10 @@ class Root:
                 # O_NONBLOCK: a name that turned into a FIFO since the stat must not hang us.
                 flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
                 handle = os.open(name, flags, dir_fd=fd)
-                with os.fdopen(handle, "rb", buffering=0) as stream:
-                    return File(stream.readall(), mode)
+                try:
+                    return File(_read(handle, found.st_size), mode)
+                finally:
+                    os.close(handle)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -252,6 +272,17 @@ def _replace(fd: int, name: bytes, file: File, sync: bool, bits: Bits | None = N
 def _temporary(name: bytes) -> bytes:
     """The same each time, so that what a killed process left can be found again."""
     return b".pk-" + hashlib.sha256(name).hexdigest()[:16].encode() + b".tmp"
+
+
+def _read(handle: int, size: int) -> bytes:
+    """All of a file that had `size` bytes when it was looked at."""
+    data = os.read(handle, size + 1)
+    if len(data) == size:
+        return data  # fewer than were asked for: its end
+    pieces = [data]
+    while piece := os.read(handle, 1 << 20):
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def _git_mode(found: os.stat_result) -> int | None:

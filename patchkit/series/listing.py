@@ -66,15 +66,16 @@ def read_listing(folder: str | os.PathLike[str]) -> Listing:
     data: list[bytes | None] = []
     faults: dict[str, tuple[Finding, ...]] = {}
     left = FOLDER_LIMIT
-    for entry in file.entries:
-        try:
-            found = _patch_bytes(root, entry, left)
-        except Refused as refusal:
-            faults[entry.patch] = refusal.findings
-            data.append(None)
-        else:
-            left -= len(found)
-            data.append(found)
+    with root.held():
+        for entry in file.entries:
+            try:
+                found = _patch_bytes(root, entry, left)
+            except Refused as refusal:
+                faults[entry.patch] = refusal.findings
+                data.append(None)
+            else:
+                left -= len(found)
+                data.append(found)
     unlisted = _unlisted(root.walk(), file)
     notes = [_unlisted_note(name) for name in unlisted]
     if not file.entries:

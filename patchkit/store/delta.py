@@ -8,6 +8,7 @@ were overwritten (`patched`); no search, so making one costs next to nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 _COPY_LIMIT = 0xFFFFFF
 _INSERT_LIMIT = 127
@@ -79,6 +80,7 @@ def common_suffix(a: bytes, b: bytes, limit: int) -> int:
     return low
 
 
+@lru_cache(1024)
 def _size(value: int) -> bytes:
     out = bytearray()
     while value > 0x7F:
@@ -90,11 +92,12 @@ def _size(value: int) -> bytes:
 
 def _copy(out: bytearray, offset: int, size: int) -> None:
     # All seven argument bytes are always written: longer by a few bytes, and no branches.
-    while size > 0:
-        part = min(size, _COPY_LIMIT)
-        out += b"\xff" + (part << 32 | offset).to_bytes(7, "little")
-        offset += part
-        size -= part
+    while size > _COPY_LIMIT:
+        out += (_COPY_LIMIT << 40 | offset << 8 | 0xFF).to_bytes(8, "little")
+        offset += _COPY_LIMIT
+        size -= _COPY_LIMIT
+    if size > 0:
+        out += (size << 40 | offset << 8 | 0xFF).to_bytes(8, "little")
 
 
 def _insert(out: bytearray, data: bytes | bytearray) -> None:
