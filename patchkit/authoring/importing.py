@@ -26,7 +26,7 @@ from patchkit.derive.project import Project
 from patchkit.engine.apply import apply_patch
 from patchkit.engine.model import File, Patch
 from patchkit.engine.outcome import Outcome
-from patchkit.engine.parse import parse
+from patchkit.engine.parse import parse, scan
 from patchkit.engine.recount import recount as corrected
 from patchkit.engine.rule import MAX_FUZZ, Rule
 from patchkit.engine.strip import Root, find_root
@@ -201,6 +201,7 @@ def bring(
     Raises Refused with every reason why a patch cannot be taken.
     """
     standing.whole()
+    arrived = _recognised(standing, arrived)
     known_names = [p.name for p in arrived.patches if p.name in standing.names]
     if [n for n in standing.names if n in known_names] != known_names:
         raise Refused(_other_order(standing.names, known_names))
@@ -218,6 +219,25 @@ def bring(
     folder = standing.project.series_folder(standing.pin.name)
     adopted = [p.name for p in arrived.patches if _is_file(p.where, folder / p.name)]
     return seal(run.builder, file=arrived.series if fresh else None, adopted=adopted)
+
+
+def _recognised(standing: Standing, arrived: Arrived) -> Arrived:
+    """What came with the names that its patches have here: one with the whole header of a patch
+    of the series (author, date and all) is that patch, whatever its file is called."""
+    known = {
+        (h.author, h.date, h.subject): entry.patch
+        for entry, h in zip(standing.series.entries, standing.series.headers, strict=True)
+        if h.author and h.date and h.subject
+    }
+    headers = dict(zip(standing.names, standing.series.headers, strict=True))
+    out: list[Incoming] = []
+    for patch in arrived.patches:
+        header = parse_header(scan(patch.data, patch.name).patch.header)
+        name = known.get((header.author, header.date, header.subject), patch.name)
+        same = name in headers and same_header(headers[name], header)
+        free = name not in [other.name for other in out]
+        out.append(replace(patch, name=name) if same and free and not patch.fixed else patch)
+    return replace(arrived, patches=tuple(out))
 
 
 def _is_file(one: str, two: os.PathLike[str]) -> bool:

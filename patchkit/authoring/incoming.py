@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from patchkit.authoring.names import ENDINGS, free_name, from_file, from_subject, patch_name
 from patchkit.engine.mail import decode, encoded_parts
@@ -27,7 +27,8 @@ _DIFF = re.compile(rb"^(?:diff -|Index: |--- |\+\+\+ |@@ |\*\*\* |Binary files )
 class Incoming:
     """One patch that came. where: the file, for messages. said: what was found out about it.
 
-    strip, reverse, guard: what a series file says of it; strip None: to be found.
+    strip, reverse, guard: what a series file says of it; strip None: to be found. fixed: the name
+    is somebody's choice, not made up from a file or a subject.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Incoming:
     reverse: bool = False
     guard: str | None = None
     said: tuple[str, ...] = ()
+    fixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def arrive(
 
 
 def _named(incoming: Incoming, name: str) -> Incoming:
-    return Incoming(patch_name(name), incoming.data, incoming.where, said=incoming.said)
+    return replace(incoming, name=patch_name(name), fixed=True)
 
 
 # -- a quilt folder ----------------------------------------------------------------------------
@@ -100,7 +102,7 @@ def _quilt(folder: str) -> Arrived:
             continue
         data, said = plain(patch.data, where)
         found.append(
-            Incoming(entry.patch, data, where, entry.strip, entry.reverse, entry.guard, said)
+            Incoming(entry.patch, data, where, entry.strip, entry.reverse, entry.guard, said, True)
         )
     if wrong:
         raise Refused(*wrong)
@@ -162,6 +164,7 @@ def _files(paths: list[str], taken: list[str], home: str) -> Arrived:
         notes += [_cover(path, mail) for mail in mails if mail not in patches]
         for number, mail in enumerate(patches, 1):
             data, said = plain(mail, path)
+            at_home = False
             if len(patches) == 1:
                 at_home = os.path.dirname(os.path.realpath(path)) == home
                 name = os.path.basename(path) if at_home else from_file(path)
@@ -171,7 +174,7 @@ def _files(paths: list[str], taken: list[str], home: str) -> Arrived:
                 said = (f"mail {number} of {len(patches)} in the file", *said)
             name = free_name(name, names)
             names.append(name)
-            found.append(Incoming(name, data, path, said=said))
+            found.append(Incoming(name, data, path, said=said, fixed=at_home))
     return Arrived(tuple(found), None, tuple(notes))
 
 

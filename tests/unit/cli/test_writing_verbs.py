@@ -314,6 +314,15 @@ def test_quilt_like_edits_in_the_folder_are_taken_back(begun: Desk) -> None:
     assert at.read_bytes() == good
 
 
+@pytest.mark.parametrize("form", ["quilt", "am"])
+def test_what_export_wrote_is_imported_without_a_change(begun: Desk, form: str) -> None:
+    begun.patch("six", "line 26\n", "line 26.0\n", "--guard", "fast")
+    before = begun.bytes()
+    begun.run("export", "--format", form, "--to", "../out")
+    assert "nothing to write" in begun.run("import", "../out").out
+    assert begun.bytes() == before
+
+
 # -- what it looks like ----------------------------------------------------------------------
 MARKUP = "Quote [ci] and [/x] and [bold red]names[/]"
 
