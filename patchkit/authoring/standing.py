@@ -133,7 +133,7 @@ def target_pin(project: Project, name: str | None) -> Pin:
     if name is None and len(pins) == 1:
         return next(iter(pins.values()))
     if name is None and not pins:
-        raise UsageFault.because("pins.toml has no pin", next="patchkit init, in a new folder")
+        raise UsageFault.because("pins.toml has no pin", next="patchkit pin RELEASE --add")
     return project.one_pin(name)
 
 

@@ -73,8 +73,8 @@ def start(
                 f"{folder} is a project already",
                 Where(file=str(folder / FILE)),
                 expected=f"a folder without a {FILE}",
-                next="patchkit new NAME begins a patch there; a new release is a table of "
-                "pins.toml",
+                next="patchkit new NAME begins a patch there; patchkit pin RELEASE --add, "
+                "another release",
             )
         )
     upstream = _upstream(folder, asked)

@@ -62,9 +62,9 @@ def run(
     shown = os.path.relpath(done.folder)
     shown = str(done.folder) if shown.startswith("..") else shown
     out.line(f"{shown}: {'would write' if check else 'written'} {', '.join(done.written)}")
+    away = "" if shown == "." else f"cd {shown} && "
     if done.pin is None:
-        out.line("no pin yet: patchkit init --pin RELEASE in a new folder pins one")
+        out.line(f"no pin yet; next: {away}patchkit pin RELEASE --add, then patchkit new NAME")
     else:
-        away = "" if shown == "." else f"cd {shown} && "
         out.line(f"pinned {upstream} {done.pin}; next: {away}patchkit new NAME")
     raise typer.Exit(out.close())

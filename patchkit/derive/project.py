@@ -102,7 +102,9 @@ class Project:
         raise UsageFault.because(
             "--pin is needed: "
             + (f"series for {', '.join(have)}" if have else "no pin has a series"),
-            next=f"--pin {have[-1] if have else next(iter(self.pins.pins), 'NAME')}",
+            next=f"--pin {(have or list(self.pins.pins))[-1]}"
+            if self.pins.pins
+            else "patchkit pin RELEASE --add",
         )
 
     def stack(self, name: str) -> Stack:

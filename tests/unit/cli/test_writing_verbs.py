@@ -2,112 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from patchkit.cli import app as application
-from patchkit.cli import main as program
 from patchkit.cli import out as output
-from tests.conftest import Ran
-
-AUTHOR = "A U Thor <author@example.org>"
-LANES = "engine/lanes.py"
-
-
-class _Once(list[Any]):
-    """Commands by name: one that is registered again takes the place of the old."""
-
-    def append(self, command: Any) -> None:
-        self[:] = [known for known in self if known.name != command.name] + [command]
-
-
-class Desk:
-    """A person in the folder `at`."""
-
-    def __init__(
-        self, at: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        self.at = at
-        self.monkeypatch = monkeypatch
-        self.capsys = capsys
-
-    def run(self, *args: str, code: int = 0) -> Ran:
-        """The command, in this process; its exit code must be `code`."""
-        self.monkeypatch.setattr(sys, "argv", ["patchkit", *args])
-        self.monkeypatch.chdir(self.at)
-        self.capsys.readouterr()
-        try:
-            program.main()
-            found = 0
-        except SystemExit as error:
-            found = error.code if isinstance(error.code, int) else 0
-        text = self.capsys.readouterr()
-        done = Ran(found, text.out, text.err)
-        assert found == code, done.text
-        assert "Traceback" not in done.text
-        return done
-
-    def json(self, *args: str, code: int = 0) -> dict[str, Any]:
-        """The one object of --json."""
-        done = self.run(*args, "--json", code=code)
-        body = json.loads(done.out)
-        assert isinstance(body, dict)
-        assert done.err == ""
-        assert body["exit"] == code
-        assert body["ok"] == (code == 0)
-        return body
-
-    def change(self, path: str, old: str, new: str) -> None:
-        at = self.at / "build" / "edit-base" / path
-        text = at.read_text()
-        assert old in text
-        at.write_text(text.replace(old, new, 1))
-
-    def patch(self, name: str, old: str, new: str, *args: str) -> None:
-        self.run("new", name, "--date", "2031-01-31", "--author", AUTHOR, *args)
-        self.change(LANES, old, new)
-        self.run("refresh", "--date", "2031-01-31")
-
-    def bytes(self) -> dict[str, bytes]:
-        return {
-            str(p.relative_to(self.at)): p.read_bytes()
-            for p in sorted(self.at.rglob("*"))
-            if p.is_file() and "build" not in p.relative_to(self.at).parts
-        }
-
-
-@pytest.fixture
-def desk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Desk:
-    """An empty folder beside an upstream."""
-    source = tmp_path / "upstream" / "engine"
-    source.mkdir(parents=True)
-    (source / "lanes.py").write_text("".join(f"line {n}\n" for n in range(40)))
-    (tmp_path / "mine").mkdir()
-    # Each run of the command registers the verbs; here many runs share one process.
-    monkeypatch.setattr(application.app, "registered_commands", _Once())
-    for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "EMAIL", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    (tmp_path / "home").mkdir()
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setattr(os, "fsync", lambda _: None)
-    return Desk(tmp_path / "mine", monkeypatch, capsys)
-
-
-@pytest.fixture
-def begun(desk: Desk) -> Desk:
-    """A project with one patch."""
-    desk.run("init", "--upstream", "engine", "--source", "../upstream")
-    desk.patch("five", "line 5\n", "line five\n")
-    return desk
+from tests.unit.cli.desk import AUTHOR, LANES, Desk
 
 
 def test_from_nothing_to_a_checked_patch_in_four_commands(desk: Desk) -> None:
@@ -368,3 +269,30 @@ def test_a_pipe_gets_plain_lines(marked: Desk) -> None:
         done = marked.run(*args)
         assert "\x1b" not in done.text
         assert not set("┏┃│") & set(done.text)
+
+
+def test_a_project_without_a_pin_names_the_command_that_makes_one(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from patchkit.check import pinning
+    from patchkit.errors import Finding, Refused
+
+    asked: list[str] = []
+
+    def add(project: object, store: object, wanted: pinning.Asked, bar: object) -> None:
+        asked.append(wanted.name)
+        raise Refused(Finding("network", "not in a test"))
+
+    monkeypatch.setattr(pinning, "add", add)
+    hints = [
+        desk.run("init", "--upstream", "vllm").out,
+        desk.run("init", code=1).err,
+        desk.run("new", "x", code=2).err,
+        desk.run("show", "x", code=2).err,
+    ]
+    for hint in hints:
+        found = re.search(r"patchkit (pin RELEASE[^,;\n]*)", hint)
+        assert found, hint
+        # The command as it is named, a release put in.
+        desk.run(*found[1].replace("RELEASE", "v0.30.0").split()[:3], code=1)
+    assert asked == ["v0.30.0"] * 4
