@@ -7,10 +7,8 @@ checkout the pin's own commit is read, whatever is checked out; edits in it play
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from patchkit.engine.model import GITLINK
 from patchkit.errors import EnvironmentFault, Finding, Refused, Where
@@ -26,16 +24,12 @@ from patchkit.source.base import (
     remember_base,
     silent,
 )
-from patchkit.store import git
-from patchkit.store.pipes import Missing, ObjectReader, also_reading
+from patchkit.source.checkout import Checkout
+from patchkit.store.pipes import Missing, ObjectReader
 from patchkit.store.repo import Store
 from patchkit.store.tree import StoreTree
 from patchkit.upstreams import Known, known
 
-if TYPE_CHECKING:
-    from git import Repo
-
-_ID = re.compile(r"[0-9a-f]{40}")
 _SKIPPED = "__pycache__"
 _FILE_LIMIT = 512 << 20
 
@@ -60,7 +54,7 @@ class FolderSource:
                 )
             )
         about = known(self.upstream)
-        checkout = _Checkout.at(self.path)
+        checkout = Checkout.at(self.path)
         if checkout is not None:
             commit = checkout.commit(store, pin)
             if commit:
@@ -100,7 +94,7 @@ class FolderSource:
         )
 
     def _from_commit(
-        self, store: Store, about: Known, checkout: _Checkout, commit: str, progress: Progress
+        self, store: Store, about: Known, checkout: Checkout, commit: str, progress: Progress
     ) -> Base:
         key = base_key(about, "commit", commit)
         base = recalled_base(store, key, self.kind)
@@ -147,78 +141,15 @@ def checked_out(store: Store, path: str, tag: str = "") -> CheckedOut | None:
     """The commit of `tag` in the checkout `path`, else the one that is checked out; None where
     the folder is no checkout or has no commit. No git runs under its configuration.
     """
-    checkout = _Checkout.at(path)
+    checkout = Checkout.at(path)
     if checkout is None:
         return None
-    found = dict(
-        zip(checkout.tags, checkout._peeled(store, [*checkout.tags.values()]), strict=True)
-    )
+    found = dict(zip(checkout.tags, checkout.peeled(store, [*checkout.tags.values()]), strict=True))
     commit = found.get(tag, "")
     if commit:
         return CheckedOut(commit, (tag,), True)
     names = sorted(name for name, oid in found.items() if oid == checkout.head)
     return CheckedOut(checkout.head, tuple(names)) if checkout.head else None
-
-
-@dataclass(frozen=True)
-class _Checkout:
-    """A repository, of which only files are read: no git runs under its configuration.
-
-    objects: its object folder. head: the id that HEAD leads to, "" for none. tags: name -> id.
-    """
-
-    objects: str
-    head: str
-    tags: Mapping[str, str]
-
-    @classmethod
-    def at(cls, path: str) -> _Checkout | None:
-        """The repository whose top is `path` itself; None where there is none."""
-        if not os.path.lexists(os.path.join(path, ".git")):
-            return None
-        from git import GitError, Repo
-
-        try:
-            with Repo(path, search_parent_directories=False) as repo:
-                objects = os.path.abspath(os.path.join(repo.common_dir, "objects"))
-                # Not `repo.head.commit`: that asks a git process, which obeys the repository.
-                tags = {tag.name: _led_to(repo, tag.path) for tag in repo.tags}
-                return cls(objects, _led_to(repo, "HEAD"), tags)
-        except (GitError, OSError, ValueError):
-            return None
-
-    def commit(self, store: Store, pin: Pin) -> str:
-        """The pin's commit, where the repository has it; else ""."""
-        wanted = pin.commit or pin.commit_prefix
-        return self._peeled(store, [wanted])[0] if wanted else ""
-
-    def described(self, store: Store) -> str:
-        """What is checked out, in words."""
-        if not self.head:
-            return "no commit"
-        peeled = self._peeled(store, list(self.tags.values()))
-        names = [name for name, oid in zip(self.tags, peeled, strict=True) if oid == self.head]
-        return f"commit {self.head}" + (f" ({', '.join(names[:3])})" if names else "")
-
-    def _peeled(self, store: Store, names: list[str]) -> list[str]:
-        """The commit that each id leads to, or "", as a git of ours sees it in those objects."""
-        out = git.run(
-            ["cat-file", "--batch-check=%(objectname)"],
-            git_dir=store.git_dir,
-            input="".join(f"{name}^{{commit}}\n" for name in names).encode("ascii"),
-            extra=also_reading(self.objects),
-        )
-        lines = out.decode("ascii", "replace").splitlines()
-        return [line if _ID.fullmatch(line) else "" for line in lines]
-
-
-def _led_to(repo: Repo, ref: str) -> str:
-    from git import SymbolicReference
-
-    try:
-        return str(SymbolicReference.dereference_recursive(repo, ref) or "")
-    except (ValueError, OSError):
-        return ""
 
 
 def _lacks(path: str, pin: Pin, head: str) -> Finding:
