@@ -18,22 +18,13 @@ def command() -> None:
     gc.set_threshold(_COLLECT_AFTER, 20, 100)
     try:
         main()
-        code = 0
     except SystemExit as stop:
-        code = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
-        if isinstance(stop.code, str):
-            sys.stderr.write(f"{stop.code}\n")
-    leave(code)
+        leave(stop.code if isinstance(stop.code, int) else 0)
 
 
 def leave(code: int) -> None:
     """End the process without taking every object apart first, which takes as long as some
     commands. Whatever holds something open has closed it by now; coverage has not."""
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except BrokenPipeError:
-        pass
     if "coverage" in sys.modules:
         sys.exit(code)
     os._exit(code)

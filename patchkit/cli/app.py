@@ -45,10 +45,12 @@ def options(
     context.obj = project
 
 
-def run() -> None:
-    """Read the command line and run its verb."""
+def run() -> int:
+    """Read the command line and run its verb; the exit code. A wrong command line raises typer's
+    own exceptions, which say how they are shown and their exit code."""
     from patchkit.cli.verbs import register
 
     completing = any(name.endswith("_COMPLETE") for name in os.environ)
     register(app, [] if completing else sys.argv[1:])
-    app()
+    code = app(standalone_mode=False)
+    return code if isinstance(code, int) else 0

@@ -2,53 +2,117 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from typing import Any
 
-from patchkit.errors import ENVIRONMENT, PatchkitError
+from patchkit.cli.streams import StreamFault, failed, hush, open_all, say, settle
+from patchkit.errors import ENVIRONMENT, Finding, PatchkitError
+
+_STREAM = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 
 
 def main() -> None:
     """Run the command; exits 0 fine, 1 drift or refusal, 2 wrong command line, 3 environment."""
+    open_all()
+    try:
+        code = _code()
+        settle()
+    except StreamFault as fault:
+        # Not even JSON can be given: the words go to standard error in any case.
+        from patchkit.cli.out import show_finding
+
+        for finding in fault.findings:
+            show_finding(finding)
+        code = fault.exit_code
+    raise SystemExit(code)
+
+
+def _code() -> int:
+    """The exit code of the command. Raises StreamFault where its output could not be written."""
     try:
         from patchkit.cli.quick import quick
 
         code = quick(sys.argv[1:])
-        if code is not None:
-            raise SystemExit(code)
-        from patchkit.cli.app import run
+        if code is None:
+            from patchkit.cli.app import run
 
-        run()
+            code = run()
+        return code
+    except StreamFault:
+        raise
     except PatchkitError as error:
-        _fail(error)
+        return _fail(error.findings, error.exit_code)
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):
+            return _unread()  # typer makes 1 of it
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except BrokenPipeError:
-        # The reader has gone (`| head`): nothing is left to say, and Python's own flush at
-        # exit must not say it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(0) from None
+        return _unread()
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        raise SystemExit(130) from None
+        say(sys.stderr, "interrupted\n")
+        return 130
     except Exception as error:
         if os.environ.get("PATCHKIT_DEBUG"):
             raise
-        from patchkit.cli.plain import plain
-
-        sys.stderr.write(
-            f"error: a fault of patchkit itself: {type(error).__name__}: {plain(str(error))}\n"
-            "  next:     run it again with PATCHKIT_DEBUG=1 and report the traceback\n"
-        )
-        raise SystemExit(ENVIRONMENT) from None
+        return _unforeseen(error)
 
 
-def _fail(error: PatchkitError) -> None:
+def _unread() -> int:
+    """--help or --version that nobody read to its end; what a verb says goes another way."""
+    if sys.__stdout__ is not None:
+        sys.stdout = sys.__stdout__
+    hush(sys.stdout)
+    return 0
+
+
+def _unforeseen(error: Exception) -> int:
+    """What no verb has foreseen: a wrong command line as typer tells it, a disk, a fault."""
+    show = getattr(error, "show", None)
+    if callable(show):
+        return _mistake(error)
+    if isinstance(error, OSError):
+        if error.filename is None and error.errno in _STREAM:
+            failed(sys.stdout, error)  # typer's own words: --help, --version
+        from patchkit.files.root import disk_fault
+
+        fault = disk_fault(error, str(error.filename or "the system"), "use")
+        return _fail(fault.findings, fault.exit_code)
+    from patchkit.cli.plain import plain
+
+    say(
+        sys.stderr,
+        f"error: a fault of patchkit itself: {type(error).__name__}: {plain(str(error))}\n"
+        "  next:     run it again with PATCHKIT_DEBUG=1 and report the traceback\n",
+    )
+    return ENVIRONMENT
+
+
+def _mistake(error: Any) -> int:
+    """A command line that typer refuses, in its words; as a finding with --json."""
+    code = int(error.exit_code)
+    if not _as_json():
+        error.show()
+        return code
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "patchkit"
+    return _fail([Finding("usage", error.format_message(), next=f"{path} --help")], code)
+
+
+def _fail(findings: Any, code: int) -> int:
     from patchkit.cli.out import Out
 
-    as_json = "--json" in sys.argv[1:]
-    out = Out(_verb(), as_json=as_json)
-    out.find(error.findings)
-    raise SystemExit(out.close(error.exit_code))
+    out = Out(_verb(), as_json=_as_json())
+    out.find(findings)
+    return out.close(code)
+
+
+def _as_json() -> bool:
+    return "--json" in sys.argv[1:]
 
 
 def _verb() -> str:
-    return next((a for a in sys.argv[1:] if not a.startswith("-")), "")
+    from patchkit.cli.verbs import word
+
+    return word(sys.argv[1:]) or ""

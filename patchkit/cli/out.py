@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from patchkit.cli.plain import plain, plain_but_tabs
+from patchkit.cli.streams import say
 from patchkit.errors import OK, REFUSED, Finding
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Out:
             body = {"verb": self.verb, "ok": code == OK, "exit": code, **self.result}
             body["findings"] = [f.to_json() for f in self.findings]
             # ASCII keeps names that are not UTF-8 printable in any locale.
-            sys.stdout.write(json.dumps(body, indent=2, sort_keys=True, ensure_ascii=True) + "\n")
+            say(sys.stdout, json.dumps(body, indent=2, sort_keys=True, ensure_ascii=True) + "\n")
         return code
 
 
@@ -129,11 +130,7 @@ def _print(stream: IO[str], text: str, style: str = "") -> None:
     if style and _is_terminal(stream):
         console(stream).print(text, style=style)
         return
-    try:
-        stream.write(text + "\n")
-    except UnicodeEncodeError:
-        stream.write(text.encode("ascii", "backslashreplace").decode("ascii") + "\n")
-    stream.flush()
+    say(stream, text + "\n")
 
 
 def _rich_table(

@@ -113,9 +113,11 @@ def _wanted(patches: list[str], names: tuple[str, ...]) -> list[str]:
 
 
 def _tell(quiet: bool) -> Callable[[str, str], None]:
+    from patchkit.cli.streams import say
+
     def tell(patch: str, what: str) -> None:
         if not quiet and not sys.stderr.isatty():
-            sys.stderr.write(f"running: {patch} ({what})\n")
+            say(sys.stderr, f"running: {patch} ({what})\n")
 
     return tell
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import typer
 
 from patchkit.cli.options import Json, Pin
@@ -23,9 +21,13 @@ def run(
     """Show a patch: where it stands, its header, and its diff."""
     from patchkit.check.counts import counts
     from patchkit.cli.out import Out, shown
+    from patchkit.cli.streams import say_bytes
     from patchkit.derive.project import find
     from patchkit.derive.selection import Selection
+    from patchkit.errors import UsageFault
 
+    if raw and as_json:
+        raise UsageFault.because("--raw and --json exclude each other: raw bytes are not JSON")
     out = Out("show", as_json=as_json)
     project = find(context.obj)
     chosen = project.one_pin(pin).name
@@ -37,7 +39,7 @@ def run(
     at = names.index(wanted)
     patch, header, entry = series.patches[at], series.headers[at], series.entries[at]
     if raw:
-        sys.stdout.buffer.write(patch.data)
+        say_bytes(patch.data)
         raise typer.Exit(0)
     files, plus, minus = counts(patch)
     out.put(

@@ -45,7 +45,7 @@ def register(app: typer.Typer, args: Sequence[str]) -> None:
     Loading all of them takes as long as loading typer.
     """
     verbs = {name.rstrip("_").replace("_", "-"): name for name in MODULES}
-    asked = _word(args)
+    asked = word(args)
     app.registered_commands.clear()
     for verb, name in verbs.items():
         if verb == asked or asked not in verbs:
@@ -53,7 +53,7 @@ def register(app: typer.Typer, args: Sequence[str]) -> None:
             app.command(verb, epilog=module.EXAMPLES)(module.run)
 
 
-def _word(args: Sequence[str]) -> str | None:
+def word(args: Sequence[str]) -> str | None:
     """The first word of a command line that is no option: its verb, if it has one."""
     rest = iter(args)
     for arg in rest:
