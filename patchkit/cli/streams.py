@@ -28,9 +28,9 @@ def open_all() -> None:
         except OSError:
             os.dup2(os.open(os.devnull, os.O_RDWR), number)
     if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
 
 
 def say(stream: IO[str], text: str) -> None:
