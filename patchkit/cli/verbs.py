@@ -15,6 +15,7 @@ MODULES = (
     "show",
     "prove",
     "drift",
+    "blame",
     "rebase",
     "graph",
     "export",

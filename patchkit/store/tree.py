@@ -157,6 +157,19 @@ class StoreTree:
             else:
                 yield Listed(path, entry.mode, entry.oid.hex())
 
+    def added(self, before: StoreTree, below: str = "") -> Iterator[Listed]:
+        """Files below `below` at whose path `before` has none. Equal folders are not read."""
+        mine, other = self._folder(below) or {}, before._folder(below) or {}
+        lead = below + "/" if below else ""
+        for name, entry in mine.items():
+            theirs, path = other.get(name), lead + path_text(name)
+            if theirs is not None and theirs.oid == entry.oid:
+                continue
+            if entry.mode == FOLDER:
+                yield from self.added(before, path)
+            elif theirs is None or theirs.mode == FOLDER:
+                yield Listed(path, entry.mode, entry.oid.hex())
+
     def contents(self, files: Iterable[Listed]) -> Iterator[tuple[Listed, bytes]]:
         """The files with their bytes, streamed and not kept. Submodules have none."""
         batch: list[Listed] = []
