@@ -62,6 +62,9 @@ def resolve(patch: Patch, root: Root, reverse: bool) -> tuple[list[Action], list
             if reason is not None and path is not None:
                 findings.append(_escape(section, path, reason).in_patch(patch.name))
                 break
+        if reason is None and section.kind == "copy" and old is not None and old == new:
+            reason = "onto itself"
+            findings.append(_onto_itself(section, old).in_patch(patch.name))
         if reason is None:
             actions.append(
                 Action(
@@ -137,6 +140,17 @@ def _no_target(section: Section, root: Root, reason: str) -> Finding:
         found=shown,
         details=tuple(details),
         next="patchkit refresh (or apply with another -p), or make the diff anew",
+    )
+
+
+def _onto_itself(section: Section, path: str) -> Finding:
+    return Finding(
+        "target-exists",
+        f"the patch would copy {show_path(path)} onto itself",
+        Where(file=path, patch_line=section.patch_line),
+        expected="a new name for the copy",
+        found=show_path(path),
+        next="make the diff anew; a change of the file alone needs no copy",
     )
 
 

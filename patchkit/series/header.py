@@ -213,8 +213,14 @@ def canonical(header: Header) -> Header:
             author = field.value
             continue
         fields.append(field)
+    subject = re.sub(r"[ \t]+", " ", header.subject).strip(" ")  # as git reads the line back
     return Header(
-        author, header.date, header.subject, tuple(fields), tidy(header.body.split("\n")), "mail"
+        author,
+        header.date,
+        subject,
+        tuple(fields),
+        tidy(header.body.split("\n")),
+        "mail",
     )
 
 

@@ -53,6 +53,12 @@ def header_faults(header: Header) -> list[Finding]:
 
     if not header.subject.strip():
         fault("the header has no subject", next="give the patch a one-line Subject:")
+    if has_encoded_word(header.subject) and not _is_unicode(header.subject):
+        fault(
+            "the subject looks encoded and holds bytes that are not UTF-8",
+            repr(header.subject)[:120],
+            "write the subject in UTF-8",
+        )
     for what, text in (("From", header.author), ("Date", header.date), ("Subject", header.subject)):
         if re.search(r"[\0\r\n]", text):
             fault(f"{what}: is more than one line", repr(text)[:120])
@@ -85,6 +91,14 @@ def header_faults(header: Header) -> list[Finding]:
         elif "\r" in line or "\0" in line:
             fault(f"line {number} of the text holds a carriage return or a NUL", repr(line)[:120])
     return out
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _field(field: Field) -> str:

@@ -152,6 +152,8 @@ def _decoded(word: re.Match[str]) -> str | None:
         else:
             data = binascii.a2b_qp(raw, header=True)
         text = data.decode(charset.split("*")[0])
+        # Python knows charsets that give half a character (unicode_escape); no file can hold one.
+        text.encode()
     except (UnicodeError, LookupError, ValueError):
         return None
     # A decoded line end or NUL would make new header lines out of a name.

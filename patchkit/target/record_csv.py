@@ -108,6 +108,8 @@ def parse_record(data: bytes, where: str = NAME) -> RecordFile:
             if line.count('"') % 2:
                 return RecordFile(tuple(_read(ended, where)))
             rows += _read([line], where)
+        elif "\r" in line.removesuffix("\r\n"):
+            rows += _read([line], where)  # a lone carriage return: its reader knows what that is
         else:
             path, digest, size = (*line.rstrip("\r\n").split(","), "", "")[:3]
             rows.append(Row(path, digest, size, path_bytes(line)))

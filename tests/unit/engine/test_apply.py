@@ -203,6 +203,15 @@ def test_rename_onto_a_file_is_refused() -> None:
     assert "rename" in words(outcome.findings)
 
 
+def test_a_copy_onto_its_own_source_is_refused_and_a_rename_onto_itself_is_none() -> None:
+    """As git has both; taken back, such a copy would delete the file it was made from."""
+    base = tree({"f": FILE})
+    for reverse in (False, True):
+        outcome = put(base, rename("f", "f", word="copy"), reverse=reverse)
+        assert (outcome.state, names(outcome.findings)) == ("refused", ["target-exists"])
+    assert texts(base.with_changes(put(base, rename("f", "f")).changes)) == {"f": FILE}
+
+
 def test_copy_reads_what_was_before_the_patch() -> None:
     base = tree({"f": FILE})
     text = TWO + rename("f", "g", word="copy")

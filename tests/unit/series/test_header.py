@@ -289,3 +289,20 @@ def test_what_quilt_writes_right_above_the_diff_is_no_part_of_the_text() -> None
     assert parse_header(text).body == "Index: of things.\nWhy."
     assert parse_header(lead).shape == "none"
     assert parse_header(b"Subject: x\n\nSee\nIndex: of things\n---\n").body.endswith("things")
+
+
+def test_a_subject_of_two_blanks_is_written_as_a_mail_reader_has_it() -> None:
+    header = parse_header(b"Description: keep  a   reserve\nAuthor: A <a@b.invalid>\n---\n")
+    once = dump_header(header)
+    assert b"Subject: keep a reserve\n" in once
+    assert dump_header(parse_header(once)) == once
+
+
+def test_a_subject_that_looks_encoded_and_is_no_utf_8_is_refused() -> None:
+    with pytest.raises(Refused, match="not UTF-8"):
+        dump_header(Header(subject="=?UTF-8?q?\udc9c?= x"))
+
+
+def test_a_charset_that_gives_half_a_character_is_left_encoded() -> None:
+    word = "=?unicode_escape?q?=5Cud83d?="
+    assert decode_words(word) == word

@@ -76,3 +76,9 @@ def test_a_file_that_is_no_record_is_refused() -> None:
     with pytest.raises(Refused) as refusal:
         parse_record(b'a.py,"x" y,1\n', "engine/RECORD")
     assert refusal.value.findings[0].where.file == "engine/RECORD"
+
+
+@pytest.mark.parametrize("row", [b"a.py,\rsha256=x,1\r\n", b"a.py,x,\r\x0b", b"a\rb.py,,\n"])
+def test_a_lone_carriage_return_is_refused_as_csv_refuses_it(row: bytes) -> None:
+    with pytest.raises(Refused, match="unsupported"):
+        parse_record(b"ok.py,,\r\n" + row)
