@@ -116,6 +116,7 @@ def run_files(
 def run_revert(asked: Asked) -> int:
     """Take back whatever is patched there; the exit code is returned."""
     from patchkit.target.installed import revert
+    from patchkit.target.installed_said import taken_back
 
     out = Out("revert", as_json=asked.as_json)
     done = revert(asked.sites(), (), asked.words(), dry=asked.check)
@@ -127,17 +128,8 @@ def run_revert(asked: Asked) -> int:
         bytecode=list(done.bytecode),
         packages=[_package(plan) for plan in done.plans],
     )
-    for plan in done.plans if done.ok else ():
-        from patchkit.target.installed_words import of
-
-        what = of(plan.state) if plan.state is not None else "nothing"
-        verb = "would be taken back" if asked.check else "taken back"
-        out.line(f"{plan.dist.name} {plan.dist.version}: {verb}: {what}")
-    if not done.ok:
-        out.line("nothing was written")
-    else:
-        verb = "would be " if asked.check else ""
-        out.line(f"{len(done.changed)} file(s) {verb}put back in {done.site}")
+    for line in taken_back(done, asked.check) if done.ok else ("nothing was written",):
+        out.line(line)
     return out.close()
 
 
@@ -146,6 +138,7 @@ def report(out: Out, done: Done, asked: Asked, titles: Sequence[str]) -> None:
     patches, whose table is one for all packages."""
     from patchkit.target.installed_cut import left_out_note
     from patchkit.target.installed_hints import caches_of, cuda_note
+    from patchkit.target.installed_said import clear_caches
 
     recovered(out, done)
     out.find(done.findings)
@@ -173,19 +166,14 @@ def report(out: Out, done: Done, asked: Asked, titles: Sequence[str]) -> None:
         caches=[{"name": c.name, "clear": c.clear, "files": list(c.files)} for c in caches],
     )
     _last(out, done, asked)
-    for cache in caches:
-        more = f" and {len(cache.files) - 1} more" if len(cache.files) > 1 else ""
-        out.line(f"{cache.name} may hold old code of {cache.files[0]}{more}; clear it with:")
-        out.line(f"  {cache.clear}")
+    for line in clear_caches(caches):
+        out.line(line)
 
 
 def recovered(out: Out, done: Done) -> None:
     """Say that an interrupted command was undone."""
     if done.recovered is not None:
-        count = len(done.recovered.paths)
-        out.line(
-            f"an interrupted {done.recovered.what} was undone first ({count} file(s) put back)"
-        )
+        out.line(done.recovered.words)
         out.put(recovered=list(done.recovered.paths))
 
 

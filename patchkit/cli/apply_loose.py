@@ -98,7 +98,7 @@ def place(text: str) -> tuple[str, int]:
 def report(out: Out, done: Result, to: str, check: bool) -> None:
     """Say what was done, or would be."""
     if done.recovered is not None:
-        out.line(f"an interrupted {done.recovered.what} was undone first")
+        out.line(done.recovered.words)
     out.find(done.findings)
     for outcome in done.outcomes:
         out.find(outcome.notes)

@@ -46,7 +46,11 @@ def run(
     out = Out("revert", as_json=as_json)
     done = folder.revert(to, dry=check)
     if done.recovered is not None:
-        out.line(f"an interrupted {done.recovered.what} was undone first")
+        out.line(done.recovered.words)
+    out.find(done.findings)
     out.put(to=to, changed=list(done.changed))
-    out.line(f"{len(done.changed)} file(s) {'would be ' if check else ''}put back in {to}")
+    if done.ok:
+        out.line(f"{len(done.changed)} file(s) {'would be ' if check else ''}put back in {to}")
+    else:
+        out.line("nothing more was written" if done.recovered else "nothing was written")
     raise typer.Exit(out.close())

@@ -33,6 +33,12 @@ class Recovered:
     what: str
     paths: tuple[str, ...]
 
+    @property
+    def words(self) -> str:
+        """That it was undone, and what of it, for people."""
+        done = f"{len(self.paths)} file(s) put back" if self.paths else "it had changed no file yet"
+        return f"an interrupted {self.what} was undone first: {done}"
+
 
 def change(
     root: Root,

@@ -50,6 +50,7 @@ PACKED = (
     "target/installed_pin.py",
     "target/installed_plan.py",
     "target/installed_replay.py",
+    "target/installed_said.py",
     "target/installed_sites.py",
     "target/installed_state.py",
     "target/installed_tree.py",

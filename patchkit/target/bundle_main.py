@@ -78,10 +78,11 @@ def _apply(sites: Sequence[str], packets: Sequence[Packet], words: Words, *, dry
     from patchkit.target.installed import apply_pins
     from patchkit.target.installed_cut import left_out_note
     from patchkit.target.installed_hints import caches_of, cuda_note
+    from patchkit.target.installed_said import clear_caches
 
     done = apply_pins(sites, packets, words, dry=dry)
     if done.recovered is not None:
-        say(f"an interrupted {done.recovered.what} was undone first")
+        say(done.recovered.words)
     tell(done.findings)
     left = sorted({path for plan in done.plans for path in plan.left_out})
     if left:
@@ -101,10 +102,8 @@ def _apply(sites: Sequence[str], packets: Sequence[Packet], words: Words, *, dry
         say(f"already applied in {done.site}, nothing written")
     else:
         say(f"{len(done.changed)} file(s) written in {done.site}")
-    for plan in done.plans:
-        for cache in caches_of(plan):
-            say(f"{cache.name} may hold old code of {cache.files[0]}; clear it with:")
-            say(f"  {cache.clear}")
+    for line in clear_caches(cache for plan in done.plans for cache in caches_of(plan)):
+        say(line)
     return OK
 
 
@@ -122,14 +121,15 @@ def _check(sites: Sequence[str], packets: Sequence[Packet], words: Words, *, dry
 
 def _revert(sites: Sequence[str], packets: Sequence[Packet], words: Words, *, dry: bool) -> int:
     from patchkit.target.installed import revert
+    from patchkit.target.installed_said import taken_back
 
     done = revert(sites, [packet.dist for packet in packets], words, dry=dry)
     if done.recovered is not None:
-        say(f"an interrupted {done.recovered.what} was undone first")
+        say(done.recovered.words)
     tell(done.findings)
     if not done.ok:
         say("nothing was written")
         return REFUSED
-    verb = "would be " if dry else ""
-    say(f"{len(done.changed)} file(s) {verb}put back in {done.site}")
+    for line in taken_back(done, dry):
+        say(line)
     return OK

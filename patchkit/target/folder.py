@@ -23,7 +23,7 @@ from patchkit.files.growing import remove_folder
 from patchkit.files.lock import folder_locked
 from patchkit.files.root import OWN, Root
 from patchkit.files.transaction import Recovered, change, pending, recover
-from patchkit.target.record import Applied, Record, blob, read_record, write_record
+from patchkit.target.record import STATE, Applied, Record, blob, dump_record, read_record
 
 EXPANDED = 1 << 30
 """Bytes that one recorded old file may take when it is expanded."""
@@ -78,14 +78,16 @@ def apply(
 def revert(to: str | os.PathLike[str], *, dry: bool = False) -> Result:
     """Take back everything recorded in the folder `to`, byte for byte.
 
-    Raises Refused: no-op where nothing is recorded; foreign-edit where a path is not as apply
-    left it.
+    Raises Refused(no-op) where nothing is recorded and nothing was undone. A path that is not as
+    apply left it is a foreign-edit finding.
     """
     at = _folder(to)
     with _held(at, dry):
         recovered = None if dry else _recover(at)
         root = Root(at)
         record = read_record(at)
+        if not record.applied and recovered is not None:
+            return Result((), (), recovered=recovered)  # undoing an apply is what was to be done
         if not record.applied:
             raise Refused(
                 Finding(
@@ -99,7 +101,7 @@ def revert(to: str | os.PathLike[str], *, dry: bool = False) -> Result:
             )
         edited = _edited(root, record, set(record.now()))
         if edited:
-            raise Refused(*edited)
+            return Result((), tuple(edited), recovered=recovered)
         changes = {path: _old(at, row) for path, row in record.before().items()}
         if not dry:
             _commit(root, at, changes, Record(()), "revert")
@@ -159,7 +161,9 @@ def _digests(steps: Sequence[Step]) -> set[str]:
 def _recover(at: str) -> Recovered | None:
     found = recover(Root(at), os.path.join(at, OWN, "journal"))
     _tidy(at, read_record(at))
-    return found
+    if found is None:
+        return None
+    return Recovered(found.what, tuple(p for p in found.paths if p != f"{OWN}/{STATE}"))
 
 
 def _edited(root: Root, record: Record, paths: set[str]) -> list[Finding]:
@@ -210,11 +214,10 @@ def _commit(
     own = os.path.join(at, OWN)
     _keep_old(root, own, read_record(at), after)
 
-    def finish() -> None:
-        write_record(at, after)
-
+    # The record is one of the files: undone with them, or there with them.
+    state = File(dump_record(after)) if after.applied else None
     try:
-        change(root, changes, os.path.join(own, "journal"), what=what, after=finish)
+        change(root, {**changes, f"{OWN}/{STATE}": state}, os.path.join(own, "journal"), what=what)
     finally:
         _tidy(at, read_record(at))
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from patchkit.engine.chain import Step
 from patchkit.engine.rule import Rule
-from patchkit.errors import EnvironmentFault, Finding, Refused, Where
+from patchkit.errors import Finding, PatchkitError, Refused, Where
 from patchkit.files.lock import folder_locked
 from patchkit.files.root import Root
 from patchkit.files.transaction import Recovered
@@ -35,6 +35,7 @@ from patchkit.target.installed_base import edited_since, journal_finding, record
 from patchkit.target.installed_packet import Packet
 from patchkit.target.installed_pin import plan_pin
 from patchkit.target.installed_plan import APPLIED, REFUSED, Plan, base_files, patchable
+from patchkit.target.installed_state import State
 from patchkit.target.installed_tree import InstalledTree
 from patchkit.target.installed_words import Words
 from patchkit.target.installed_write import Part, commit, needs_writing, roll_back, seal
@@ -134,7 +135,11 @@ def revert(
         return patched(sites)
 
     def plans() -> list[Plan]:
-        return [plan_revert(dist, words) for dist in dists()]
+        found = [(dist, patchable(dist, words)) for dist in dists()]
+        made = [plan_revert(dist, state) for dist, state in found if state is not None]
+        if not made:
+            raise Refused(_nothing(sites, words, [dist for dist, _ in found]))
+        return made
 
     chosen = dists()
     # An interrupted command may have left a journal and no state.
@@ -144,11 +149,8 @@ def revert(
     return _run(one_site(chosen or broken), plans, "revert", words, dry, wait)
 
 
-def plan_revert(dist: Dist, words: Words) -> Plan:
-    """Work out what taking the patches out of `dist` writes."""
-    state = patchable(dist, words)
-    if state is None:
-        raise Refused(_nothing([dist.site], words, dist))
+def plan_revert(dist: Dist, state: State) -> Plan:
+    """Work out what taking the patches of `state` out of `dist` writes."""
     root = Root(dist.site)
     edited = edited_since(dist, state, root)
     if edited:
@@ -197,7 +199,16 @@ def _run(
                 return Done((), (stopped,), site=site)
         else:
             recovered = roll_back(site)
-        made = plans()
+        try:
+            made = plans()
+        except Refused as refusal:
+            if recovered is None:
+                raise
+            # What was undone is said whatever comes after it. Undoing an apply is what a revert
+            # was to do: then nothing is left to be taken back.
+            over = what == "revert" and {f.name for f in refusal.findings} == {"no-op"}
+            findings = () if over else refusal.findings
+            return Done((), findings, recovered=recovered, site=site)
         findings = tuple(f for plan in made for f in plan.findings)
         parts = [plan.part for plan in made if plan.part is not None]
         if any(not f.note for f in findings) or not parts:
@@ -209,8 +220,9 @@ def _run(
             return Done(tuple(made), findings, changed, (), recovered, False, site)
         try:
             gone = commit(sealed, what)
-        except EnvironmentFault as fault:
-            raise EnvironmentFault(*(_of_site(f, site) for f in fault.findings)) from fault
+        except PatchkitError as fault:
+            undone = (_undone(recovered, site),) if recovered is not None else ()
+            raise type(fault)(*undone, *(_of_site(f, site) for f in fault.findings)) from fault
         return Done(tuple(made), findings, changed, tuple(gone), recovered, True, site)
 
 
@@ -234,12 +246,16 @@ def _of_site(finding: Finding, site: str) -> Finding:
     )
 
 
-def _nothing(sites: Sequence[str], words: Words, dist: Dist | None = None) -> Finding:
-    what = f"{dist.name} {dist.version}" if dist is not None else "no package there"
+def _undone(recovered: Recovered, site: str) -> Finding:
+    return Finding("journal", recovered.words, Where(file=site), note=True)
+
+
+def _nothing(sites: Sequence[str], words: Words, dists: Sequence[Dist] = ()) -> Finding:
+    named = " and ".join(f"{dist.name} {dist.version}" for dist in dists)
     return Finding(
         "no-op",
         "there is nothing to take back: "
-        + (f"{what} is not patched" if dist is not None else f"{what} is patched"),
+        + (f"{named} is not patched" if named else "no package there is patched"),
         expected=f"a {STATE} in a dist-info folder",
         found="none in " + (", ".join(sites) or "no folder at all"),
         next=words.apply,

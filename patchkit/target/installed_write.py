@@ -191,18 +191,20 @@ def commit(sealed: Sequence[Sealed], what: str) -> list[str]:
 def roll_back(site: str) -> Recovered | None:
     """Undo what an interrupted command left in `site`; None where there is nothing.
 
-    The site must be locked. Raises Refused(journal) where a file was edited since.
+    The site must be locked. A command that was stopped before its journal was whole has changed
+    nothing; it is undone too, with no paths. Raises Refused(journal) where a file was edited
+    since.
     """
     dist = pending_journal(site)
     if dist is None:
         return None
     journal = dist.at(JOURNAL)
     root = KeepingRoot(site, _kept_modes(journal))
-    interrupted = pending(journal)
     done = recover(root, journal)
-    if done is not None:
-        bytecode.drop(root, done.paths)
-    return done if interrupted else None
+    if done is None:
+        return Recovered("command", ())
+    bytecode.drop(root, done.paths)
+    return done
 
 
 def _present_modes(root: KeepingRoot, paths: Iterable[str]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from patchkit.engine.model import EXECUTABLE, REGULAR, SYMLINK, File
 from patchkit.engine.paths import unsafe
 from patchkit.errors import Finding, Refused, Where
-from patchkit.files.atomic import make_folder, read_file, write_file
+from patchkit.files.atomic import read_file
 from patchkit.files.root import OWN
 from patchkit.series.lockfile import Blob
 
@@ -73,10 +73,8 @@ def read_record(at: str) -> Record:
         ) from error
 
 
-def write_record(at: str, record: Record) -> None:
-    """Replace the record, in one rename."""
-    own = os.path.join(at, OWN)
-    make_folder(own)
+def dump_record(record: Record) -> bytes:
+    """The record as it stands in its file."""
     body = {
         "format": FORMAT,
         "applied": [
@@ -88,7 +86,7 @@ def write_record(at: str, record: Record) -> None:
             for row in record.applied
         ],
     }
-    write_file(os.path.join(own, STATE), (json.dumps(body, indent=1) + "\n").encode("ascii"))
+    return (json.dumps(body, indent=1) + "\n").encode("ascii")
 
 
 def _text(entry: Blob | None) -> str | None:
