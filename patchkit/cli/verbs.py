@@ -16,6 +16,7 @@ MODULES = (
     "prove",
     "drift",
     "blame",
+    "diff",
     "rebase",
     "graph",
     "export",
