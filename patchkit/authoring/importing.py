@@ -17,7 +17,7 @@ from patchkit.authoring.headers import dated, fit, identity, same_header
 from patchkit.authoring.incoming import Arrived, Incoming, plain
 from patchkit.authoring.mend import read_changed
 from patchkit.authoring.names import subject_from
-from patchkit.authoring.placing import LINE_ENDS, option, said_of, there
+from patchkit.authoring.placing import LINE_ENDS, option, root_notes, said_of, there
 from patchkit.authoring.sealing import Ready, seal
 from patchkit.authoring.standing import Standing, unsealed
 from patchkit.authoring.when import When
@@ -74,9 +74,15 @@ class _Run:
         except Refused as refusal:
             self.refuse(incoming, refusal.findings)
             return
+        others = root_notes(outcome, incoming)
         if outcome.state != "applied":
-            self.refuse(incoming, self.why(incoming, patch, outcome))
+            notes = [f for f in others if f.note]
+            self.refuse(incoming, [*self.why(incoming, patch, outcome), *notes])
             return
+        if any(not f.note for f in others):
+            self.refuse(incoming, others)
+            return
+        self.builder.find(others)
         said = (*incoming.said, *said_of(patch, outcome, raw, self.how.recount))
         header, more = self.header(incoming, raw, like, in_place)
         guard = incoming.guard if self.how.guard is None else self.how.guard

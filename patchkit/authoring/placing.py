@@ -68,6 +68,25 @@ def there(builder: Builder, incoming: Incoming, patch: Patch, outcome: Outcome) 
     )
 
 
+def root_notes(outcome: Outcome, incoming: Incoming) -> list[Finding]:
+    """What is said of other roots. One at which the patch is exact, where it is not as git reads
+    its names, is no note: which of them is meant has to be said."""
+    out = []
+    moved = any(place.offset or place.fuzz for place in outcome.places)
+    for finding in outcome.root.findings:
+        said = option(finding, incoming)
+        if finding.note and moved and "is not exact" in finding.message:
+            here = f"patchkit import {show_path(incoming.where)} -p {outcome.root.strip}"
+            said = replace(
+                said,
+                note=False,
+                message=said.message.partition("; what it")[0],
+                next=f"{said.next}; {here}, where it is as git reads it",
+            )
+        out.append(said)
+    return out
+
+
 def _paths(patch: Patch, root: Root) -> list[str]:
     return paths_of(patch.sections, root.strip) if not root.directory else []
 
@@ -79,7 +98,7 @@ def option(finding: Finding, incoming: Incoming) -> Finding:
     fuzz = _FUZZ.search("\n".join(finding.details))
     if finding.name == "corrupt-hunk-count":
         step = f"patchkit import --recount {where} (look at the result)"
-    elif "--accept" in step:
+    elif "--accept" in step or "--directory" in step or " -p " in step:
         step = step.replace("patchkit apply …", f"patchkit import {where}")
     elif fuzz is not None:
         step = f"patchkit import --fuzz {fuzz[1]} {where}, when the place named above is right"

@@ -92,7 +92,7 @@ def seal(
     """
     standing = builder.standing
     if not builder.ok:
-        raise Refused(*(f for f in builder.findings if not f.note))
+        raise Refused(*sorted(builder.findings, key=lambda f: f.note))
     start = standing.series.file if file is None else file
     listed = arranged(start, [built.entry for built in builder.built])
     series = Series(

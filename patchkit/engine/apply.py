@@ -68,7 +68,8 @@ def put(
     """
     setting = Setting(patch.name, rule, starts, detect=not reverse)
     actions, unfit = resolve(patch, root, reverse)
-    notes = (*patch.notes, *root.findings)
+    notes = (*patch.notes, *(f for f in root.findings if f.note))
+    unfit = [*(f for f in root.findings if not f.note), *unfit]
     if unfit:
         return Outcome(patch, "refused", findings=tuple(unfit), notes=notes, root=root)
     results, draft = perform_all(work, actions, setting)

@@ -3,7 +3,8 @@
 git's own reading (-p1 at the tree's root) comes first wherever any file of the patch is found
 so. Only where it finds fewer files than another root is that one taken: no prefixes (-p0), a
 path copied out of somebody's site-packages, a patch made inside the package. Evidence is always
-a file that exists; a name alone never moves a patch.
+a file that exists; a name alone never moves a patch. Of several such roots the one at which the
+hunks hold as they are is taken; where that leaves more than one, none is.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _LANDMARKS = ("site-packages/", "dist-packages/")
 class Root:
     """How a patch's names become paths. strip: as -pN. directory: put before the stripped name,
     "" for the tree's root. also: paths of other files that the patch fits as well. findings:
-    notes about the choice.
+    about the choice; one that is no note says that there is none (ambiguous).
     """
 
     strip: int = 1
@@ -89,7 +90,8 @@ def find_root(
     directory: str | None = None,
     package: str | None = None,
 ) -> Root:
-    """The root that the most files of the patch exist at; git's reading where none does better.
+    """The root that the most files of the patch exist at; git's reading where none does better,
+    else the one at which the most of them hold exactly.
 
     strip, directory: what the user or the series file says; both given, nothing is looked for.
     package: the folder of the package where it is known; otherwise any folder of the top level
@@ -100,24 +102,67 @@ def find_root(
     sections = patch.sections
     roots = list(_candidates(tree, sections, directory, package))
     scores = [_score(tree, sections, root) for root in roots]
-    best = max(range(len(roots)), key=lambda i: (scores[i], -i), default=None)
-    if best is None or not scores[best][0]:
+    most = max(scores, default=(0, 0))
+    if not most[0]:
         return _default(sections, directory, roots, scores)
-    chosen = roots[best]
-    rest = [r for r, s in zip(roots, scores, strict=True) if s[0] and r != chosen]
-    also = _also(tree, sections, chosen, rest)
+    likely = [root for root, score in zip(roots, scores, strict=True) if score == most]
+    told = _told(sections, directory)
+    chosen, sure = likely[0], likely[0] in told
+    if not sure and len(likely) > 1:
+        # A root at which the patch is there already is as good: a second apply must find it.
+        chosen = max(likely, key=lambda root: _exact(tree, sections, root, there=True))
+    rest = likely if not sure else [r for r, s in zip(roots, scores, strict=True) if s[0]]
+    others = _also(tree, sections, chosen, [r for r in rest if r != chosen], there=not sure)
+    also = tuple(dict.fromkeys(path for _, paths in others for path in paths))
     if not also:
         return chosen
-    shown = ", ".join(show_path(path) for path in also)
-    note = Finding(
-        "ambiguous",
-        f"the patch also fits at another root: {shown}; "
-        f"what it says as git reads it was taken (-p{chosen.strip})",
-        Where(patch=patch.name, file=also[0]),
-        next="patchkit apply … --directory DIR",
-        note=True,
-    )
+    holds_here = _exact(tree, sections, chosen) == most[0]
+    note = _other_roots(patch, chosen, [root for root, _ in others], also, sure, holds_here)
     return Root(chosen.strip, chosen.directory, also, (note,))
+
+
+def _told(sections: Sequence[Section], directory: str | None) -> list[Root]:
+    """The roots that the names themselves state: git's reading, and below site-packages."""
+    marked = {level for level in map(_landmark, _names(sections)) if level}
+    return [Root(level, directory or "") for level in (*sorted(marked), 1)]
+
+
+def _other_roots(
+    patch: Patch,
+    chosen: Root,
+    others: Sequence[Root],
+    also: Sequence[str],
+    sure: bool,
+    holds_here: bool,
+) -> Finding:
+    """That the patch holds at other roots, too: a note where its names say which is meant and it
+    holds there, or where it holds at one root only; else it cannot be known."""
+    where = Where(patch=patch.name, file=also[0])
+    shown = ", ".join(show_path(path) for path in also)
+    choices = " or ".join(dict.fromkeys(_spelled(root) for root in (chosen, *others)))
+    if sure:
+        words = "also fits" if holds_here else "is not exact there, and fits exactly"
+        return Finding(
+            "ambiguous",
+            f"the patch {words} at another root: {shown}; "
+            f"what it says as git reads it was taken (-p{chosen.strip})",
+            where,
+            next=f"patchkit apply … {_spelled(others[0])}, where that one is meant",
+            note=True,
+        )
+    return Finding(
+        "ambiguous",
+        f"the patch fits equally well at {len(others) + 1} roots, and its names do not say which",
+        where,
+        expected="one root at which every hunk holds",
+        found=f"{_spelled(chosen)}, and with the same right {shown}",
+        next=f"patchkit apply … {choices}",
+    )
+
+
+def _spelled(root: Root) -> str:
+    """The option that asks for a root."""
+    return f"--directory {show_path(root.directory)}" if root.directory else f"-p {root.strip}"
 
 
 def _default(
@@ -236,21 +281,30 @@ def _score(tree: Tree, sections: Sequence[Section], root: Root) -> tuple[int, in
 
 
 def _also(
-    tree: Tree, sections: Sequence[Section], chosen: Root, rest: Sequence[Root]
-) -> tuple[str, ...]:
-    """Files at other roots that every edit of the patch holds for, too."""
-    out: list[str] = []
+    tree: Tree, sections: Sequence[Section], chosen: Root, rest: Sequence[Root], *, there: bool
+) -> list[tuple[Root, list[str]]]:
+    """The other roots that every edit of the patch holds at, with the files there."""
+    edits = [section for section in sections if section.kind != "create"]
+    out: list[tuple[Root, list[str]]] = []
     for root in rest:
-        paths = []
-        for section in sections:
-            path = _old_path(section, root)
-            file = tree.get(path) if path is not None and not unsafe(path) else None
-            if path is None and section.kind == "create":
-                continue
-            if file is None or path is None or not holds(text_of(file).lines, section.hunks):
-                break
-            if path != _old_path(section, chosen):
-                paths.append(path)
-        else:
-            out += [path for path in paths if path not in out]
-    return tuple(out)
+        paths = [_old_path(section, root) for section in edits]
+        here = [_old_path(section, chosen) for section in edits]
+        new = [path for path, own in zip(paths, here, strict=True) if path and path != own]
+        known = any(new == others for _, others in out)
+        if new and not known and _exact(tree, edits, root, there=there) == len(edits):
+            out.append((root, new))
+    return out
+
+
+def _exact(tree: Tree, sections: Sequence[Section], root: Root, *, there: bool = False) -> int:
+    """How many files of the patch every hunk holds exactly in. there: or is in already."""
+    count = 0
+    for section in sections:
+        path = _old_path(section, root)
+        file = tree.get(path) if path is not None and not unsafe(path) else None
+        if file is None:
+            continue
+        lines = text_of(file).lines
+        held = holds(lines, section.hunks)
+        count += held or (there and holds(lines, [hunk.reversed() for hunk in section.hunks]))
+    return count

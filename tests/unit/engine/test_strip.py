@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from patchkit.engine.apply import apply_patch
 from patchkit.engine.model import Section
 from patchkit.engine.strip import Root, find_root, strip_name, target_paths
 from tests.unit.engine.making import diff, numbered, patch, tree
@@ -124,5 +125,46 @@ def test_other_fitting_root_is_reported() -> None:
     found = find_root(tree(files), patch(edit("a/tools/x.py")))
     assert (found.strip, found.directory, found.also) == (1, "", ("e/tools/x.py",))
     assert [f.note for f in found.findings] == [True]
+    assert found.findings[0].next.startswith("patchkit apply … --directory e")
     files["e/tools/x.py"] = "other\n"
     assert find_root(tree(files), patch(edit("a/tools/x.py"))) == Root(1)
+
+
+def test_git_s_reading_stays_where_another_root_is_exact_and_that_is_said() -> None:
+    files = {"tools/x.py": "moved\n" + TEXT, "e/tools/x.py": TEXT}
+    found = find_root(tree(files), patch(edit("a/tools/x.py")))
+    assert (found.strip, found.directory, found.also) == (1, "", ("e/tools/x.py",))
+    assert "is not exact there, and fits exactly at another root" in found.findings[0].message
+    assert found.findings[0].note
+
+
+@pytest.mark.parametrize("name", ["a/x.py", "x.py"])
+def test_an_exact_fit_beats_a_file_of_the_same_name(name: str) -> None:
+    files = {"a1/x.py": "other\n" * 9, "b2/x.py": "moved\n" + TEXT, "c3/x.py": TEXT}
+    found = find_root(tree(files), patch(edit(name)))
+    assert (found.directory, found.findings) == ("c3", ())
+
+
+def test_several_equally_good_roots_are_none() -> None:
+    files = {"a1/x.py": TEXT, "b2/x.py": TEXT, "c3/x.py": "other\n"}
+    one = patch(edit("a/x.py"))
+    (finding,) = find_root(tree(files), one).findings
+    assert not finding.note
+    assert "equally well at 2 roots" in finding.message
+    assert finding.next.endswith("--directory a1 or --directory b2")
+    outcome = apply_patch(tree(files), one)
+    assert outcome.state == "refused"
+    assert [f.name for f in outcome.findings] == ["ambiguous"]
+    assert find_root(tree(files), one, directory="b2") == Root(1, "b2")
+
+
+def test_a_patch_that_is_there_already_does_not_go_to_another_root() -> None:
+    files = {"a1/x.py": "".join(NEW), "b2/x.py": TEXT}
+    (finding,) = find_root(tree(files), patch(edit("a/x.py"))).findings
+    assert "equally well" in finding.message
+
+
+def test_a_root_with_the_folder_of_the_new_file_is_the_better_one() -> None:
+    files = {"a1/x.py": TEXT, "b2/x.py": TEXT, "b2/new/y.py": ""}
+    found = find_root(tree(files), patch(edit("a/x.py") + created("b/new/n.py")))
+    assert (found.directory, found.findings) == ("b2", ())
