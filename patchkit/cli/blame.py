@@ -29,7 +29,9 @@ SHOWN = 60
 def run(
     context: typer.Context,
     name: str = typer.Argument(metavar="PATCH", help="Name of a patch; .patch may be left out."),
-    onto: str = typer.Option(..., "--onto", metavar="PIN", help="The release."),
+    onto: str = typer.Option(
+        ..., "--onto", metavar="PIN", help="The release, or a commit, tag or branch."
+    ),
     hunk: Annotated[
         str | None,
         typer.Option(
@@ -54,15 +56,13 @@ def run(
     from patchkit.rebase.blame import needs_of
     from patchkit.rebase.blame_history import Bisection
     from patchkit.rebase.blame_releases import Release, over_releases
+    from patchkit.rebase.onto import widened
     from patchkit.rebase.releases import between
     from patchkit.source.history import open_history
 
     out = Out("blame", as_json=as_json)
     project = find(context.obj)
     old = project.one_pin(pin)
-    new = project.pins.pin(onto)
-    if old.name == new.name:
-        raise UsageFault.because("--pin and --onto are the same release")
     series = project.series(old.name)
     names = [entry.patch for entry in series.entries]
     patch = name if name in names else f"{name}.patch"
@@ -72,7 +72,10 @@ def run(
         progress(quiet=as_json) as bar,
         open_bases(project, offline=offline, progress=bar) as bases,
     ):
-        store = bases.store
+        new = widened(bases, old, [onto])[0].pin
+        if old.name == new.name:
+            raise UsageFault.because("--pin and --onto are the same release")
+        project, store = bases.project, bases.store
         tree = bases.get(old).tree(store)
         derived = derive(series, tree, Selection(upto=patch))
         out.find(derived.findings)

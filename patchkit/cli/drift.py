@@ -23,7 +23,12 @@ def run(
     context: typer.Context,
     pin: Pin = None,
     onto: Annotated[
-        list[str] | None, typer.Option("--onto", metavar="PIN", help="A release; several times.")
+        list[str] | None,
+        typer.Option(
+            "--onto",
+            metavar="PIN",
+            help="A release, or a commit, tag or branch of the git server; several times.",
+        ),
     ] = None,
     every: bool = typer.Option(False, "--all", help="Earlier releases too."),
     prove: bool = typer.Option(False, "--prove", help="Run the proofs that have no result yet."),
@@ -35,6 +40,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Merge the series onto other releases in memory. Nothing is written; exit 1 unless clean."""
+    from patchkit.cli.offered import offer
     from patchkit.cli.out import Out
     from patchkit.cli.progress import progress
     from patchkit.derive.base import open_bases
@@ -45,6 +51,7 @@ def run(
     from patchkit.prove.proofs import proofs_of
     from patchkit.rebase import plan as planning
     from patchkit.rebase import proving
+    from patchkit.rebase.onto import widened
     from patchkit.rebase.prover import prover_for
     from patchkit.rebase.releases import wanted
 
@@ -52,11 +59,14 @@ def run(
     project = find(context.obj)
     chosen = project.one_pin(pin)
     series = project.series(chosen.name)
-    releases = wanted(project, chosen, onto or [], every)
     with (
         progress(quiet=as_json) as bar,
         open_bases(project, offline=offline, progress=bar) as bases,
     ):
+        targets = widened(bases, chosen, onto or [])
+        project = bases.project
+        releases = wanted(project, chosen, [target.pin.name for target in targets], every)
+        offer(out, targets)
         old = bases.get(chosen)
         derived = derive(series, old.tree(bases.store), Selection())
         out.find(derived.findings)

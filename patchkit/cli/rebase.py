@@ -32,7 +32,17 @@ def run(
         str | None, typer.Argument(metavar="[status]", help="status: say where a rebase stands.")
     ] = None,
     pin: Pin = None,
-    onto: Annotated[str | None, typer.Option("--onto", metavar="PIN", help="The release.")] = None,
+    onto: Annotated[
+        str | None,
+        typer.Option(
+            "--onto",
+            metavar="PIN",
+            help="The release, or a commit, tag or branch of the git server.",
+        ),
+    ] = None,
+    pin_it: bool = typer.Option(
+        False, "--add-pin", help="Write the pin that --onto COMMIT makes to pins.toml."
+    ),
     plan: bool = typer.Option(False, "--plan", help="Only say what would become of each patch."),
     direct: bool = typer.Option(False, "--direct", help="Do not look at the releases between."),
     prove: bool = typer.Option(False, "--prove", help="Run the proofs on the release, too."),
@@ -56,9 +66,11 @@ def run(
     """Merge every patch three-way onto another release and write the new pin's series and lock."""
     from patchkit.authoring.session import session
     from patchkit.authoring.when import when
+    from patchkit.cli.offered import not_pinned, offer
     from patchkit.cli.out import Out
     from patchkit.cli.progress import progress
     from patchkit.rebase import state as states
+    from patchkit.rebase.onto import widened, write_pin
     from patchkit.rebase.state import State
 
     if action not in (None, "status"):
@@ -81,8 +93,18 @@ def run(
                 raise Refused(_none_under_way())
             if onto is None:
                 raise UsageFault.because("--onto is needed: the release", next="--onto v0.33.0")
-            known = State(held.pin(pin).name, project.pins.pin(onto).name, when(date).day, direct)
+            old = held.pin(pin)
+            target = widened(held.bases, old, [onto])[0]
+            held.project = held.bases.project
+            offer(out, [target])
+            known = State(old.name, target.pin.name, when(date).day, direct)
             _require_new(held, known, plan)
+            if target.offered and pin_it and not plan:
+                held.bases.get(target.pin)  # nothing is pinned that cannot be had
+                write_pin(held.project, target.pin)
+            if target.offered and not pin_it and not plan:
+                plan = True
+                out.find([not_pinned(target.pin)])
         elif {onto, pin} - {None, known.onto, known.pin} or not (go_on or skip or drop or plan):
             raise Refused(_under_way(known))
         for name, reason in ((skip, "skipped"), (drop, "dropped by hand")):

@@ -12,6 +12,7 @@ from patchkit.errors import EnvironmentFault, Finding, Where
 from patchkit.series.pins import FILE, Pin
 from patchkit.source import Base, Progress, open_source, silent
 from patchkit.source.choose import DEFAULT
+from patchkit.source.pinned import SDIST
 from patchkit.store.repo import Store
 
 __all__ = ["Base", "Bases", "open_bases"]
@@ -44,9 +45,13 @@ class Bases:
 
 def default_source(project: Project, pin: Pin) -> str:
     """Where the base of `pin` comes from when no --source says: what pins.toml says, else the
-    sdist. Raises EnvironmentFault(disk) where it names a folder that is not there.
+    sdist; for a pin that states a commit and no sdist, the git server.
+
+    Raises EnvironmentFault(disk) where pins.toml names a folder that is not there.
     """
     upstream = project.pins.upstream_of(pin)
+    if not upstream.source and upstream.git and pin.commit and not _has_sdist(pin):
+        return "git"
     if upstream.source in ("", "sdist", "git"):
         return upstream.source or DEFAULT
     at = os.path.normpath(os.path.join(project.folder, upstream.source.replace("{pin}", pin.name)))
@@ -62,6 +67,10 @@ def default_source(project: Project, pin: Pin) -> str:
             )
         )
     return at
+
+
+def _has_sdist(pin: Pin) -> bool:
+    return any(name.endswith(SDIST) for name in pin.files)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -36,6 +37,7 @@ _PER_REQUEST = 2000
 """Blobs asked for in one request."""
 _MAYBE_GENERATED = ("PKG-INFO", "setup.cfg", "_version.py")
 _WAIT = 3600.0
+_REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
 _LOCKS = ("shallow.lock", "config.lock", "packed-refs.lock")
 
 
@@ -132,6 +134,21 @@ class Server:
             oid, _, name = line.partition("\t")
             lines[name] = oid
         return lines.get(f"{ref}^{{}}") or lines.get(ref) or ""
+
+    def find(self, name: str) -> tuple[str, str]:
+        """("tags" or "heads", commit) that a tag or branch `name` leads to now; ("", "") for none.
+
+        A tag comes first, as in git.
+        """
+        if not _REF.fullmatch(name) or ".." in name:
+            return "", ""
+        refs = (f"refs/tags/{name}^{{}}", f"refs/tags/{name}", f"refs/heads/{name}")
+        with locked(self._lock, wait=_WAIT):
+            out = self._git(["ls-remote", "--", self.url, *refs])
+        rows = (line.partition("\t") for line in out.decode("utf-8", "replace").splitlines())
+        lines = {ref: oid for oid, _, ref in rows}
+        found = next((ref for ref in refs if ref in lines), None)
+        return ("", "") if found is None else (found.split("/")[1], lines[found])
 
     def fetch_commit(self, commit: str) -> tuple[Finding, ...]:
         """Bring the commit with all its trees; give tag-moved where the tag is another commit.
