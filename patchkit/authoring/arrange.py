@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from patchkit.authoring.builder import Builder
 from patchkit.authoring.names import patch_name, require_free
@@ -51,8 +52,11 @@ def move(standing: Standing, name: str, *, after: str | None) -> Ready:
         order.insert(order.index(behind) + 1, index)
     else:
         order.insert(0, index)
-    for each in order:
+    for place, each in enumerate(order):
         builder.keep(each)
+        if place != each and builder.rows[-1].state != "refused":
+            said = (*builder.rows[-1].said, f"now {place + 1} of {len(order)}")
+            builder.rows[-1] = replace(builder.rows[-1], said=said)
     _notes(builder)
     return seal(builder)
 

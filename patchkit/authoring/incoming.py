@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from patchkit.authoring.names import ENDINGS, free_name, from_file, from_subject, patch_name
 from patchkit.engine.mail import decode, encoded_parts
 from patchkit.engine.parse_prose import BOM
+from patchkit.engine.quote import show_path
 from patchkit.engine.text import split_lines
 from patchkit.errors import Finding, Refused, UsageFault, Where
 from patchkit.files.atomic import read_file
@@ -112,7 +113,7 @@ def _quilt(folder: str) -> Arrived:
         for path in root.walk()
         if path.endswith(ENDINGS) and path not in named and not path.startswith(f"{PROOFS}/")
     ]
-    return Arrived(tuple(found), series, tuple(map(_unlisted, rest)))
+    return Arrived(tuple(found), series, tuple(_unlisted(folder, path) for path in rest))
 
 
 def _missing(entry: Entry, where: str) -> Finding:
@@ -126,12 +127,13 @@ def _missing(entry: Entry, where: str) -> Finding:
     )
 
 
-def _unlisted(path: str) -> Finding:
+def _unlisted(folder: str, path: str) -> Finding:
+    where = show_path(os.path.join(folder, path))
     return Finding(
         "unused",
         f"{path} is left out: no line of the series names it",
         Where(patch=path),
-        next=f"patchkit import {path}, where it belongs to the series",
+        next=f"patchkit import {where}, where it belongs to the series",
         note=True,
     )
 

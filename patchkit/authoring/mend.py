@@ -10,8 +10,10 @@ from patchkit.authoring.form import Row
 from patchkit.authoring.sealing import Ready, sealed
 from patchkit.authoring.session import Session
 from patchkit.authoring.standing import effects
+from patchkit.authoring.workplace import near
 from patchkit.derive.project import Project
 from patchkit.engine.parse import parse
+from patchkit.engine.quote import show_path
 from patchkit.errors import Finding, Refused, Where
 from patchkit.files.root import Root
 from patchkit.series.folder import PATCH_LIMIT, Series, read_series
@@ -38,16 +40,26 @@ def lint_pin(project: Project, pin: str, only: Collection[str] | None = None) ->
 
     Raises Refused where the series file cannot be read.
     """
-    series = read_series(project.series_folder(pin), strict=False)
-    lints = lint_series(series)
+    folder = project.series_folder(pin)
+    series = read_series(folder, strict=False)
+    lints = [_typed(lint, project, pin) for lint in lint_series(series)]
     if only is not None:
-        lints = tuple(lint for lint in lints if lint.where.patch in only)
-    return Linted(pin, len(series.file.entries) if only is None else len(only), lints)
+        lints = [lint for lint in lints if lint.where.patch in only]
+    return Linted(pin, len(series.file.entries) if only is None else len(only), tuple(lints))
+
+
+def _typed(lint: Lint, project: Project, pin: str) -> Lint:
+    """The finding with the file's path, and a hint that can be typed where the person is."""
+    name = lint.where.patch or "series"
+    path = near(os.path.join(project.series_folder(pin), name))
+    several = sum(project.has_series(other) for other in project.pins.pins) > 1
+    refresh = f"patchkit refresh {show_path(name)}" + (f" --pin {pin}" if several else "")
+    return lint.typed(path, refresh)
 
 
 def lint_files(files: Sequence[tuple[str, bytes]]) -> Linted:
     """Everything to say about loose files (name, bytes)."""
-    lints = [lint for name, data in files for lint in lint_patch(data, name)]
+    lints = [lint.typed(name) for name, data in files for lint in lint_patch(data, name)]
     return Linted("", len(files), tuple(lints))
 
 

@@ -165,8 +165,8 @@ def open_standing(
 def unsealed(standing: Standing, meant: Collection[str] | None = ()) -> list[Finding]:
     """What was edited by hand since the lock was made: a verb would lock it unseen.
 
-    meant: patches that the verb is about, None for all of them. An edit of a header only is a
-    note: it changes no tree.
+    meant: patches that the verb is about, None for all of them; their lines may have been added
+    to the series file by hand. An edit of a header only is a note: it changes no tree.
     """
     lock = standing.lock
     if lock is None:
@@ -175,7 +175,9 @@ def unsealed(standing: Standing, meant: Collection[str] | None = ()) -> list[Fin
     if meant is None:
         return out
     relock = f"see what changed, and, if it is meant: patchkit lock --pin {standing.pin.name}"
-    if entries_digest(standing.series.entries) != lock.entries:
+    locked = dict(lock.patches)
+    old = [e for e in standing.series.entries if e.patch not in meant or e.patch in locked]
+    if entries_digest(old) != lock.entries:
         out.append(
             Finding(
                 "series-edited",
@@ -187,7 +189,6 @@ def unsealed(standing: Standing, meant: Collection[str] | None = ()) -> list[Fin
             )
         )
         return out
-    locked = dict(lock.patches)
     for index, patch in enumerate(standing.series.patches):
         if patch.name in meant or locked.get(patch.name) == patch.sha256:
             continue

@@ -127,7 +127,7 @@ def _show(out: Out, lint: Lint) -> None:
     from patchkit.cli.out import shown
 
     where = lint.where
-    place = shown(where.patch or "series")
+    place = shown(lint.path or where.patch or "series")
     if where.patch_line:
         place += f":{where.patch_line}"
     out.line(f"{place}: {lint.level}: {lint.rule}: {lint.message}", style=STYLES[lint.level])

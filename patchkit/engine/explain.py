@@ -19,7 +19,7 @@ from patchkit.errors import Finding, Where
 @dataclass(frozen=True)
 class Subject:
     """What a message speaks of. reverse: the patch is applied with -R. deletes: the hunk is to
-    leave nothing of the file.
+    leave nothing of the file. exact: it stands in a series, which permits nothing.
     """
 
     patch: str
@@ -28,6 +28,7 @@ class Subject:
     hunk: Hunk
     reverse: bool = False
     deletes: bool = False
+    exact: bool = False
 
     @property
     def where(self) -> Where:
@@ -263,7 +264,9 @@ def _line_ends(subject: Subject, text: Text, line: int, details: Sequence[str]) 
         expected=patch_has,
         found=file_has,
         details=tuple(details),
-        next="allow it by name in the patch: Patchkit-Allow: line-endings=target",
+        next=subject.refresh
+        if subject.exact
+        else "allow it by name in the patch: Patchkit-Allow: line-endings=target",
     )
 
 

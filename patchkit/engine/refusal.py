@@ -67,7 +67,7 @@ def _explain_hunks(
     for i in failing[:EXPLAINED]:
         spot, hunk = result.spots[i], result.hunks[i]
         deletes = result.action.kind == "delete"
-        subject = Subject(patch.name, path, i + 1, hunk, reverse, deletes)
+        subject = Subject(patch.name, path, i + 1, hunk, reverse, deletes, setting.rule.exact)
         explained = explain(subject, text, spot, _besides(hunk, text, setting, reverse))
         at = (explained.finding.where.line or 1) - 1
         by = told.changed_by(path, at, at + len(hunk.old))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from patchkit.engine.parse_hunks import is_signature
 from patchkit.engine.parse_prose import here_document
-from patchkit.engine.quote import show_line, show_path
+from patchkit.engine.quote import show_line
 from patchkit.series.lint_view import BOM, Lint, View, body_indices
 
 _POSTMARK = re.compile(rb"From [0-9a-f]{7,64} ")
@@ -62,7 +62,7 @@ def _line_ends(view: View) -> Iterator[Lint]:
             "line-endings",
             "every line ends in CRLF: git reads the CR as content, GNU patch takes it away",
             view.at(0),
-            next=f"patchkit import {show_path(view.name)} (compares with the files)",
+            next="patchkit refresh (compares with the files)",
         )
     else:
         foreign = _foreign_cr(view)
@@ -167,7 +167,7 @@ def _between(view: View) -> Iterator[Lint]:
             "several-mails",
             f"{len(mails)} mails stand in one file",
             view.at(mails[1]),
-            next=f"patchkit import {show_path(view.name)} (makes one patch of each)",
+            next="patchkit import (makes one patch of each)",
         )
         return
     starts = [s.patch_line - 1 for s in view.sections]

@@ -163,7 +163,7 @@ def _short_context(view: View) -> Iterator[Lint]:
                     "without fuzz takes it at the end of the file only, git anywhere",
                     view.at(hunk.patch_line - 1, section, number),
                     "note" if last else "warning",
-                    next="patchkit refresh, where the file goes on below",
+                    next="patchkit refresh (where the file goes on below)",
                 )
 
 

@@ -26,7 +26,7 @@ def find(view: View) -> Iterator[Lint]:
 
 _NEXT = {
     "absolute-path": "patchkit import (finds the root)",
-    "two-names": "patchkit import, or edit the names",
+    "two-names": "patchkit import (or edit the names)",
     "backslash": "write the names with /",
     "quilt-reads-otherwise": "patchkit refresh",
 }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from patchkit.engine.model import Hunk, Section
 from patchkit.engine.parse import Scan, scan
 from patchkit.engine.parse_checks import shown_name
+from patchkit.engine.quote import show_path
 from patchkit.engine.text import split_lines
 from patchkit.errors import NOWHERE, Where
 from patchkit.series.header import Header, parse_header
@@ -23,7 +25,8 @@ class Lint:
 
     rule: a name of `lint.RULES`, or the name of the parser's finding. level: "error" (apply
     refuses the file), "warning", or "note" (may well be right). fix: what --fix does about it,
-    "" where only a person can.
+    "" where only a person can. next: as a rule writes it, a verb without the file's name; `typed`
+    makes a command of it. path: the file as a person types it, "" before that.
     """
 
     rule: str
@@ -32,6 +35,25 @@ class Lint:
     level: str = "warning"
     fix: str = ""
     next: str = ""
+    path: str = ""
+
+    def typed(self, path: str, refresh: str = "") -> Lint:
+        """The same, its hint a command about the file at `path`.
+
+        refresh: how the patch is written anew where it stands in a series; a loose file has to
+        be imported for that.
+        """
+        name, at = (re.escape(show_path(p)) for p in (self.where.patch or "", path))
+        verb = re.match(
+            rf"patchkit (refresh|import|lint)((?: --\S+)*)(?: (?:{name}|{at}))?(?= |,|$)", self.next
+        )
+        if verb is None:
+            return replace(self, path=path)
+        rest = self.next[verb.end() :]
+        if verb[1] == "refresh" and refresh:
+            return replace(self, path=path, next=refresh + rest)
+        word = "import" if verb[1] == "refresh" else verb[1]
+        return replace(self, path=path, next=f"patchkit {word}{verb[2]} {show_path(path)}{rest}")
 
     def to_json(self) -> dict[str, Any]:
         """A plain dict; absent parts are left out."""
@@ -40,7 +62,7 @@ class Lint:
             value = getattr(self.where, key)
             if value is not None:
                 out[key] = value
-        for key in ("fix", "next"):
+        for key in ("fix", "next", "path"):
             if getattr(self, key):
                 out[key] = getattr(self, key)
         return out

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from patchkit.engine.model import SYMLINK
+from patchkit.engine.quote import show_path
 from patchkit.errors import Finding, Refused, Where
 from patchkit.files.root import Root
 from patchkit.series.quilt import MAX_BYTES, NAME, Entry, SeriesFile, parse_series
@@ -77,7 +78,7 @@ def read_listing(folder: str | os.PathLike[str]) -> Listing:
                 left -= len(found)
                 data.append(found)
     unlisted = _unlisted(root.walk(), file)
-    notes = [_unlisted_note(name) for name in unlisted]
+    notes = [_unlisted_note(name, root.at) for name in unlisted]
     if not file.entries:
         note = Finding(
             "unused", "the series names no patch: 0 patches", Where(file=NAME), note=True
@@ -140,12 +141,14 @@ def _unlisted(paths: Iterable[str], series: SeriesFile) -> list[str]:
     ]
 
 
-def _unlisted_note(name: str) -> Finding:
+def _unlisted_note(name: str, folder: str) -> Finding:
+    path = os.path.join(os.path.relpath(folder), name)
     return Finding(
         "unused",
         f"{name} is not in the series: no line names it, so it is not applied",
         Where(patch=name),
         expected="each patch file of the folder in the series",
         found="no line" + (" (a line that begins with # is a comment)" if name[0] == "#" else ""),
+        next=f"patchkit import {show_path(path)}, where it belongs to the series",
         note=True,
     )

@@ -1,0 +1,111 @@
+"""What a message says to type can be typed where the person is, and does what it says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.unit.cli.desk import AUTHOR, LANES, Desk
+
+
+def hint(text: str, words: str) -> list[str]:
+    """The command behind "next:" that contains `words`, as arguments."""
+    for line in text.splitlines():
+        found = re.match(r"\s*(?:next|--fix):?\s+patchkit (.*)", line)
+        if found and words in found[1]:
+            return re.split(r" \(|, ", found[1])[0].split()
+    raise AssertionError(f"no hint with {words!r} in:\n{text}")
+
+
+def numbers_wrong(data: bytes) -> bytes:
+    return data.replace(b"@@ -3,7 +3,7 @@", b"@@ -3,7 +4,7 @@")
+
+
+def crlf(data: bytes) -> bytes:
+    return data.replace(b"\n", b"\r\n")
+
+
+@pytest.mark.parametrize("broken", [numbers_wrong, crlf], ids=lambda f: f.__name__)
+def test_lint_s_hint_mends_a_patch_of_the_series(begun: Desk, broken: object) -> None:
+    at = begun.at / "series/base/five.patch"
+    good = at.read_bytes()
+    at.write_bytes(broken(good))  # type: ignore[operator]
+    done = begun.run("lint", code=1)
+    assert "series/base/five.patch:" in done.out
+    begun.run(*hint(done.out, "refresh"))
+    assert at.read_bytes() == good
+    assert "1 patch(es): 1 note(s)" in begun.run("lint").out
+
+
+def test_check_and_lint_say_the_same_of_crlf(begun: Desk) -> None:
+    at = begun.at / "series/base/five.patch"
+    at.write_bytes(crlf(at.read_bytes()))
+    done = begun.run("check", code=1)
+    assert "Patchkit-Allow" not in done.text
+    assert hint(done.err, "refresh") == hint(begun.run("lint", code=1).out, "refresh")
+
+
+def test_lint_s_hint_about_a_loose_file_names_the_file(begun: Desk) -> None:
+    at = begun.at.parent / "six.patch"
+    text = "--- a/engine/lanes.py\n+++ b/engine/lanes.py\n@@ -20,3 +20,3 @@\n"
+    at.write_bytes(crlf((text + " line 19\n-line 20\n+line XX\n line 21\n").encode()))
+    done = begun.run("lint", "../six.patch", code=1)
+    command = hint(done.out, "import")
+    assert command == ["import", "../six.patch"]
+    begun.run(*command, "--author", AUTHOR)
+    begun.run("check")
+
+
+def test_a_stray_file_is_named_by_its_path_in_every_verb(begun: Desk) -> None:
+    stray = begun.at / "series/base/stray.patch"
+    stray.write_bytes((begun.at / "series/base/five.patch").read_bytes())
+    for verb in (("lint",), ("list",), ("check",)):
+        code = 1 if verb == ("lint",) else 0
+        command = hint(begun.run(*verb, code=code).text, "import")
+        assert command == ["import", "series/base/stray.patch"]
+
+
+def test_with_several_pins_the_hint_names_the_pin(begun: Desk) -> None:
+    pins = begun.at / "pins.toml"
+    pins.write_text(pins.read_text() + '\n[pins.other]\nupstream = "engine"\n')
+    begun.run("import", "series/base/five.patch", "--pin", "other")
+    at = begun.at / "series/base/five.patch"
+    at.write_bytes(crlf(at.read_bytes()))
+    done = begun.run("lint", code=1)
+    assert hint(done.out, "refresh") == ["refresh", "five.patch", "--pin", "base"]
+    begun.run(*hint(done.out, "refresh"))
+    begun.run("check")
+
+
+def test_a_patch_whose_line_was_added_by_hand_can_be_refreshed(begun: Desk) -> None:
+    """The series file was locked without it, which must not lead in a circle."""
+    text = "--- a/engine/lanes.py\n+++ b/engine/lanes.py\n@@ -20,3 +20,3 @@\n"
+    text += " line 19\n-line 20\n+line XX\n line 21\n"
+    (begun.at / "series/base/six.patch").write_bytes(crlf(text.encode()))
+    series = begun.at / "series/base/series"
+    old = series.read_text()
+    series.write_text(old + "six.patch\n")
+    done = begun.run("check", code=1)
+    begun.run(*hint(done.err, "refresh six"), "--check")
+    begun.run(*hint(done.err, "refresh six"))
+    begun.run("check")
+    # What else was changed in the series file is still not locked unseen.
+    series.write_text(series.read_text().replace("five.patch", "five.patch #+fast") + "x.patch\n")
+    (begun.at / "series/base/x.patch").write_text(
+        text.replace("20", "30").replace("19", "29").replace("21", "31")
+    )
+    assert "series-edited" in begun.run("refresh", "x", code=1).err
+
+
+def test_move_and_the_others_show_what_became_of_the_patches(begun: Desk) -> None:
+    begun.patch("six", "line 20\n", "line XX\n")
+    done = begun.run("move", "six", "--first")
+    assert re.search(r"base: 2 patches", done.out)
+    assert re.search(r"six\.patch .*now 1 of 2", done.out)
+    assert re.search(r"five\.patch .*now 2 of 2", done.out)
+    body = begun.json("move", "six", "--after", "five")
+    assert [row["patch"] for row in body["patches"]] == ["five.patch", "six.patch"]
+    assert re.search(r"five\.patch +dropped", begun.run("drop", "five").out)
+    assert re.search(r"sixth\.patch .*was six", begun.run("rename", "six", "sixth").out)
+    assert LANES in begun.run("show", "sixth").out
