@@ -7,40 +7,44 @@ Patches that were not in the tree are carried over behind what they stood behind
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from patchkit.authoring.builder import Builder
 from patchkit.authoring.form import Row
-from patchkit.authoring.messages import Told, header_of, names_in
+from patchkit.authoring.messages import FOLD, Told, header_of, names_in
 from patchkit.authoring.names import free_name, from_subject, patch_name
-from patchkit.authoring.refresh import Refreshed, locate, moved
+from patchkit.authoring.proofs import proof_files
+from patchkit.authoring.proofs import renamed as proofs_renamed
+from patchkit.authoring.refresh import Refreshed, locate, moved, renamed
 from patchkit.authoring.sealing import seal
 from patchkit.authoring.standing import Standing, unsealed
 from patchkit.authoring.taking import SHOWN, Commits, Taken, take_files
 from patchkit.authoring.when import When
+from patchkit.authoring.whose import Whose, whose
 from patchkit.authoring.workplace import Point, near, require_finished
 from patchkit.derive.carry import Clash, carry, renames_of, same
-from patchkit.engine.model import Overlay
+from patchkit.engine.model import File, Overlay
 from patchkit.engine.quote import show_path
 from patchkit.engine.strip import Root
 from patchkit.errors import Finding, Refused, UsageFault, Where
 from patchkit.series.header import Header
 from patchkit.store.tree import StoreTree
 
-_FOLD = re.compile(r"(fixup|squash|amend)! (.*)", re.DOTALL)
 ADVICE = "git rebase -i --autosquash base in the work tree, then patchkit refresh --from-commits"
 
 
 @dataclass
 class Piece:
-    """One patch to be: its commit, and the commits folded into it."""
+    """One patch to be: its commit, and the commits folded into it. like: its name in the series,
+    where that is another or is known by something else than the commit's words (said)."""
 
     name: str
     commit: Taken
     folded: list[Taken] = field(default_factory=list)
     others: tuple[str, ...] = ()
+    like: str = ""
+    said: str = ""
 
 
 def refresh_commits(standing: Standing, point: Point, at: str, moment: When) -> Refreshed:
@@ -53,14 +57,21 @@ def refresh_commits(standing: Standing, point: Point, at: str, moment: When) -> 
     standing.whole()
     builder = Builder(standing, ADVICE, moment.day)
     builder.find(unsealed(standing))
+    point = renamed(standing, point)
     with Commits(standing.store, at) as commits:
         taken = commits.since(point.base)
         _require_fit(standing, at, commits, taken)
         fresh = point.patch if point.fresh and point.patch not in standing.names else ""
-        pieces = pieces_of(taken, standing.names, fresh)
-        known = {name: i for i, name in enumerate(standing.names)}
         start = _count_at(standing, point, at, taken[-1].after)
-        order = merged_order(standing.names, [p.name for p in pieces], start)
+        laid_out = commits.since(point.base, point.start)
+        known_by = whose(standing, commits, taken, laid_out, start, fresh)
+        pieces = pieces_of(taken, standing.names, fresh, known_by)
+        known = {name: i for i, name in enumerate(standing.names)}
+        known.update({p.name: known[p.like] for p in pieces if p.like})
+        away = {p.like for p in pieces if p.like and p.like != p.name}
+        old = [name for name in standing.names if name not in away]
+        start = sum(name not in away for name in standing.names[:start])
+        order = merged_order(old, [p.name for p in pieces], start)
         by_name = {piece.name: piece for piece in pieces}
         for name in order:
             if name in by_name:
@@ -70,27 +81,45 @@ def refresh_commits(standing: Standing, point: Point, at: str, moment: When) -> 
                 builder.keep(known[name])
     gone = {name: "dropped" for name in standing.names if name not in order}
     for piece in pieces:
+        if piece.like in gone:
+            gone[piece.like] = f"renamed {piece.name}"
         for other in piece.others:
             if other in gone:
                 gone[other] = f"folded into {piece.name}"
     last = order.index(pieces[-1].name) + 1 if pieces else 0
-    return Refreshed(seal(builder, gone=gone), pieces[-1].name if pieces else "", last)
+    folder = standing.project.series_folder(standing.pin.name)
+    proofs: dict[str, File | None] = {}
+    for piece in pieces:
+        if piece.like and piece.like != piece.name:
+            found = proof_files(folder, piece.like)
+            proofs.update(proofs_renamed(found, piece.like, piece.name))
+    return Refreshed(
+        seal(builder, gone=gone, proofs=proofs), pieces[-1].name if pieces else "", last
+    )
 
 
-def pieces_of(taken: Sequence[Taken], names: Sequence[str], fresh: str = "") -> list[Piece]:
+def pieces_of(
+    taken: Sequence[Taken],
+    names: Sequence[str],
+    fresh: str = "",
+    known: Mapping[str, Whose] | None = None,
+) -> list[Piece]:
     """The patches that the commits make, in order. names: the patches of the series. fresh: name
-    for the first commit that states none.
+    for the first commit that states none. known: commits by what they do, not by what they state.
 
     Raises Refused(duplicate-entry) where two commits that do not follow each other have one name,
     missing-patch where a fixup is for no commit.
     """
     pieces: list[Piece] = []
     for commit in taken:
-        fold = _FOLD.fullmatch(commit.subject)
+        fold = FOLD.fullmatch(commit.subject)
         if fold is not None:
             _fold(pieces, commit, fold[2], fold[1])
             continue
         stated = names_in(commit.message)
+        found = (known or {}).get(commit.commit)
+        if found is not None:
+            stated = [found.name, *stated[1:]]
         if stated and pieces and pieces[-1].name == stated[0]:
             pieces[-1].folded.append(commit)  # a commit that was split, under one name
             continue
@@ -102,7 +131,8 @@ def pieces_of(taken: Sequence[Taken], names: Sequence[str], fresh: str = "") -> 
             name, fresh = fresh, ""
         else:
             name = free_name(from_subject(commit.subject), {*names, *(p.name for p in pieces)})
-        pieces.append(Piece(name, commit, [], tuple(stated[1:])))
+        like, said = (found.like, found.said) if found is not None else ("", "")
+        pieces.append(Piece(name, commit, [], tuple(stated[1:]), like, said))
     return pieces
 
 
@@ -157,7 +187,8 @@ def _write(builder: Builder, commits: Commits, piece: Piece, like: int | None, g
         patch = standing.series.patches[like]
         renames = renames_of(patch, Root(entry.strip), reverse=entry.reverse)
         wanted = wanted or entry.guard
-    said = (*told.said, *([f"{len(piece.folded)} folded in"] if piece.folded else []))
+    folds = f"{len(piece.folded)} folded in" if piece.folded else ""
+    said = (*told.said, *filter(None, (piece.said, folds)))
     header = told.header
     if old is None and not header.first("Last-Update"):
         for name, value in (("Origin", "vendor"), ("Forwarded", "no")):
@@ -170,7 +201,7 @@ def _write(builder: Builder, commits: Commits, piece: Piece, like: int | None, g
 def _told(piece: Piece, old: Header | None) -> Told:
     commit = piece.commit
     for folded in piece.folded:
-        fold = _FOLD.fullmatch(folded.subject)
+        fold = FOLD.fullmatch(folded.subject)
         if fold is not None and fold[1] == "amend" and folded.body:
             commit = replace(commit, message=folded.body)
         elif fold is not None and fold[1] == "squash" and folded.body:
@@ -181,7 +212,7 @@ def _told(piece: Piece, old: Header | None) -> Told:
 def _fold(pieces: list[Piece], commit: Taken, subject: str, kind: str) -> None:
     wanted = subject
     while True:
-        inner = _FOLD.fullmatch(wanted)
+        inner = FOLD.fullmatch(wanted)
         if inner is None:
             break
         wanted = inner[2]

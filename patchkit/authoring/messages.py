@@ -16,6 +16,7 @@ from patchkit.store.commits import identity
 EPOCH = "0 +0000"
 """The date of a commit whose patch states none."""
 
+FOLD = re.compile(r"(fixup|squash|amend)! (.*)", re.DOTALL)
 _OURS = re.compile(rf"(?:{TRAILER}|Guard):[ \t]*(.*)", re.IGNORECASE)
 _NAME = re.compile(rf"{TRAILER}:[ \t]*(\S+)[ \t]*", re.IGNORECASE)
 _GUARD = re.compile(r"Guard:[ \t]*(\S+)[ \t]*", re.IGNORECASE)
@@ -32,6 +33,11 @@ class Told:
     others: tuple[str, ...] = ()
     guard: str = ""
     said: tuple[str, ...] = ()
+
+
+def is_fold(subject: str) -> bool:
+    """Whether a commit is to be folded into another."""
+    return FOLD.fullmatch(subject) is not None
 
 
 def names_in(message: str) -> list[str]:

@@ -54,6 +54,7 @@ def refresh(
     """
     require_finished(at)
     standing.whole()
+    was, point = point.patch, renamed(standing, point)
     index, place = locate(standing, point, at)
     taken = take_files(standing.store, at, standing.store.tree(point.before), add=add)
     if index is not None and not point.fresh:
@@ -76,10 +77,27 @@ def refresh(
         renames = renames_of(
             standing.series.patches[index], Root(entry.strip), reverse=entry.reverse
         )
-    builder.write(point.patch, header, taken.changes, guard=wanted, renames=renames, like=index)
+    said = [f"was {was} when the work tree was laid out"] if was != point.patch else []
+    builder.write(
+        point.patch, header, taken.changes, guard=wanted, renames=renames, like=index, said=said
+    )
     for each in range(place + (index is not None), len(standing.names)):
         builder.keep(each)
     return Refreshed(seal(builder), point.patch, place + 1)
+
+
+def renamed(standing: Standing, point: Point) -> Point:
+    """The point with the name that its patch has now: the one that makes the same trees of the
+    same, where the series knows the name of before no more."""
+    if point.fresh or point.patch in standing.names:
+        return point
+    trees = standing.trees
+    same = [
+        name
+        for name, before, after in zip(standing.names, trees, trees[1:], strict=False)
+        if (before, after) == (point.before, point.after)
+    ]
+    return replace(point, patch=same[0]) if len(same) == 1 else point
 
 
 def locate(standing: Standing, point: Point, at: str) -> tuple[int | None, int]:

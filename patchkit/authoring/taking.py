@@ -123,12 +123,12 @@ class Commits:
     def __exit__(self, *error: object) -> None:
         self._objects.close()
 
-    def since(self, base: str) -> list[Taken]:
-        """Every commit from `base` (not among them) to HEAD, oldest first.
+    def since(self, base: str, head: str = "") -> list[Taken]:
+        """Every commit from `base` (not among them) to HEAD (or `head`), oldest first.
 
         Raises Refused(unsupported) where HEAD does not stand on `base` in one line.
         """
-        head = head_commit(self._at)
+        head = head or head_commit(self._at)
         out = self._git(["rev-list", "--reverse", "--topo-order", "--parents", head, f"^{base}"])
         rows = [line.split() for line in out.decode("ascii").splitlines()]
         before = base

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from patchkit.authoring.standing import Standing
 from patchkit.derive.derive import commit_of
@@ -121,6 +121,18 @@ def keep_point(at: str, point: Point) -> None:
     make_folder(os.path.dirname(where))
     body = {"format": FORMAT, **asdict(point)}
     write_file(where, (json.dumps(body, indent=1) + "\n").encode("ascii"))
+
+
+def rename_point(at: str, pin: str, old: str, new: str) -> bool:
+    """Say of the work tree at `at` that its patch is called `new`, where it is for `old`."""
+    try:
+        point = read_point(at)
+    except Refused:
+        return False
+    if point is None or point.fresh or (point.pin, point.patch) != (pin, old):
+        return False
+    keep_point(at, replace(point, patch=new))
+    return True
 
 
 def read_point(at: str) -> Point | None:

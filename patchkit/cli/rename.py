@@ -23,7 +23,9 @@ def run(
 ) -> None:
     """Give a patch another name: its file, its line of the series, its proof, and the lock."""
     from patchkit.authoring.arrange import rename
+    from patchkit.authoring.names import patch_name
     from patchkit.authoring.session import session
+    from patchkit.authoring.workplace import default_place, near, rename_point
     from patchkit.cli.out import Out
     from patchkit.cli.progress import progress
     from patchkit.cli.written import finish, said_first
@@ -34,6 +36,11 @@ def run(
         session(context.obj, source=source, offline=offline, progress=bar) as held,
     ):
         said_first(out, held)
-        ready = rename(held.standing(held.pin(pin)), name, to)
+        standing = held.standing(held.pin(pin))
+        index = standing.index(name)
+        ready = rename(standing, name, to)
         finish(out, ready, held.commit(ready, "rename", dry=check), dry=check)
+        at = default_place(held.project, ready.pin)
+        if not check and rename_point(at, ready.pin, standing.names[index], patch_name(to)):
+            out.line(f"the work tree {near(at)} is for {patch_name(to)} now")
     raise typer.Exit(out.close())

@@ -109,3 +109,12 @@ def test_move_and_the_others_show_what_became_of_the_patches(begun: Desk) -> Non
     assert re.search(r"five\.patch +dropped", begun.run("drop", "five").out)
     assert re.search(r"sixth\.patch .*was six", begun.run("rename", "six", "sixth").out)
     assert LANES in begun.run("show", "sixth").out
+
+
+def test_a_renamed_patch_takes_its_open_work_tree_along(begun: Desk) -> None:
+    begun.run("edit", "five")
+    begun.change(LANES, "line five\n", "line V\n")
+    assert "build/edit-base is for vee.patch now" in begun.run("rename", "five", "vee").out
+    assert re.search(r"vee\.patch +refreshed", begun.run("refresh", "vee").out)
+    assert (begun.at / "series/base/series").read_text().splitlines()[-1] == "vee.patch"
+    begun.run("check")
