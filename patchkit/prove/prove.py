@@ -14,6 +14,7 @@ from patchkit.engine.parse import parse
 from patchkit.engine.rule import Rule
 from patchkit.errors import Finding, Refused, Where
 from patchkit.files.atomic import read_file
+from patchkit.prove.children import none_outlives_us
 from patchkit.prove.environment import Environment
 from patchkit.prove.judge import BROKEN, GREEN, RED, Seen, Verdict, goes_red, green, red
 from patchkit.prove.proofs import Proof
@@ -70,10 +71,11 @@ class Prover:
         at = At(
             self.environment.python,
             self.trees.folder(tree),
-            self.trees.bytecode(tree, self.environment.short),
+            self.trees.bytecode(tree, self.environment.python, self.environment.short),
         )
         seen = run_proof(proof.module, at, gpu=self.gpu)
-        self.trees.store.remember(key, (), json.dumps(asdict(seen)))
+        if not seen.lost:
+            self.trees.store.remember(key, (), json.dumps(asdict(seen)))
         return seen
 
     def prove(self, targets: Sequence[Target]) -> list[Proven]:
@@ -81,17 +83,8 @@ class Prover:
         # The store's pipe is for one thread: the trees are made first.
         for tree in dict.fromkeys(t for x in targets for t in (x.before, x.after)):
             self.trees.folder(tree)
-        if targets:
-            self._warm(targets[0])
-        with ThreadPoolExecutor(self.workers) as pool:
+        with none_outlives_us(), ThreadPoolExecutor(self.workers) as pool:
             return list(pool.map(self._one, targets))
-
-    def _warm(self, first: Target) -> None:
-        """Run one proof alone on the base, so that the other trees start with its bytecode."""
-        base = self.trees.base.tree_id
-        if first.before != base:
-            return
-        self.seen(first.proof, base)
 
     def _one(self, target: Target) -> Proven:
         name = target.proof.patch
@@ -206,7 +199,7 @@ def killed(
         place, tree = variant
         return place, (not tree or goes_red(prover.seen(proof, tree)))
 
-    with ThreadPoolExecutor(prover.workers) as pool:
+    with none_outlives_us(), ThreadPoolExecutor(prover.workers) as pool:
         return list(pool.map(one, found))
 
 

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import resource
-import signal
-import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchkit.files.atomic import read_file, write_file
+from patchkit.files.atomic import read_file
+from patchkit.prove.children import run_child
 from patchkit.prove.judge import Seen
 
 INSIDE = Path(__file__).parent / "inside"
 SECONDS = 900
 """Longest run of one proof; a proof that is not done by then is broken."""
-MEMORY = 64 << 30
-"""Address space of a proof, bytes. torch alone reserves many GB without using them."""
 
 _KEPT = ("PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES")
 
@@ -57,13 +53,13 @@ def run_proof(module: Path, where: Where, *, gpu: bool = False, threads: int = 1
             "gpu" if gpu else "not gpu",
             str(module),
         ]
-        output = os.path.join(scratch, "output")
-        code = _run(line, _environment(module, where, report, scratch, threads), scratch, output)
-        tail = read_file(output).decode("utf-8", "replace")[-2000:]
+        env = _environment(module, where, report, scratch, threads)
+        code, printed = run_child(line, env, scratch, SECONDS)
+        tail = printed.decode("utf-8", "replace")[-2000:]
         seconds = time.monotonic() - began
         if not os.path.exists(report):
             what = f"no report after {seconds:.0f} s, exit status {code}"
-            return Seen({}, f"{what}: {tail.strip()[-600:]}", seconds)
+            return Seen({}, f"{what}: {tail.strip()[-600:]}", seconds, lost=True)
         body = json.loads(read_file(report))
     trouble = "; ".join(str(e) for e in body["errors"])
     return Seen(body["tests"], trouble[-1500:], seconds)
@@ -91,35 +87,3 @@ def _environment(
         no_proxy="*",
     )
     return env
-
-
-def _run(line: list[str], env: dict[str, str], cwd: str, output: str) -> int:
-    def limits() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-    with tempfile.TemporaryFile() as sink:
-        child = subprocess.Popen(
-            line,
-            env=env,
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=limits,
-        )
-        try:
-            code = child.wait(SECONDS)
-        except subprocess.TimeoutExpired:
-            code = -1
-        finally:
-            # A proof may have started processes of its own (ranks): none outlives it.
-            try:
-                os.killpg(child.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            child.wait()
-        sink.seek(0)
-        write_file(output, sink.read())
-    return code

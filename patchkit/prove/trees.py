@@ -1,14 +1,17 @@
 """Trees on disk for proofs: only what the package needs, made once an id, bytecode shared.
 
 A tree is made by hard links from the base tree's folder, so that a series of thirty patches
-costs thirty times the changed files. Python's bytecode lies under a prefix of its own for each
-tree and interpreter; a new tree's is linked from the base's, since files keep their times.
+costs thirty times the changed files. Python's bytecode lies under one prefix for each
+interpreter, in which every tree has a folder of its own and the interpreter's packages stand once.
+A new tree's bytecode is linked from the base's, since files keep their times.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from patchkit.files.atomic import make_folder, move_folder
@@ -51,18 +54,38 @@ class Trees:
                 move_folder(new, at)
         return at
 
-    def bytecode(self, tree: str, interpreter: str) -> str:
-        """The bytecode prefix of a tree and an interpreter (a short id)."""
-        at = os.path.join(self.at, "bytecode", interpreter, tree)
-        base = os.path.join(self.at, "bytecode", interpreter, self.base.tree_id)
+    def bytecode(self, tree: str, python: str, interpreter: str) -> str:
+        """The bytecode prefix for `python` (a short id: `interpreter`), ready for `tree`."""
+        prefix = os.path.join(self.at, "pyc", interpreter)
         with _ONE_AT_A_TIME:
-            if os.path.isdir(at):
-                return at
-            make_folder(at)
-            old = base + os.path.join(self.at, "trees", self.base.tree_id)
-            if tree != self.base.tree_id and os.path.isdir(old):
-                link_folder(old, at + os.path.join(self.at, "trees", tree))
-            return at
+            old = prefix + self.folder(self.base.tree_id)
+            if not os.path.isdir(old):
+                make_folder(old)
+                self._compile(python, prefix)
+            new = prefix + self.folder(tree)
+            if not os.path.isdir(new):
+                link_folder(old, new, self._stale(old, tree))
+        return prefix
+
+    def _stale(self, old: str, tree: str) -> Iterator[str]:
+        """Bytecode of the base, below `old`, whose source the tree has not. Python compares only
+        length and second: a file changed at once, by as many bytes, would go unseen."""
+        base, new = self.folder(self.base.tree_id), self.folder(tree)
+        for folder, _, names in os.walk(old):
+            inner = os.path.relpath(folder, old)
+            for name in names:
+                source = os.path.join(inner, name.partition(".")[0] + ".py")
+                if not _same(os.path.join(base, source), os.path.join(new, source)):
+                    yield os.path.normpath(os.path.join(inner, name))
+
+    def _compile(self, python: str, prefix: str) -> None:
+        """Compile the base's package once; a file that does not compile is left to its importer."""
+        package = os.path.join(self.folder(self.base.tree_id), self.known.root, self.known.package)
+        if not self.known.package or not os.path.isdir(package):
+            return
+        env = {"PATH": os.environ.get("PATH", ""), "PYTHONPYCACHEPREFIX": prefix}
+        line = [python, "-m", "compileall", "-qq", package]
+        subprocess.run(line, env=env, capture_output=True, check=False)
 
     def _needed(self, path: str) -> bool:
         return not self.known.package or not self.known.outside_package(path)
@@ -92,3 +115,10 @@ class Trees:
             file = wanted.get(path)
             if file is not None:
                 root.put(path, file, sync=False)
+
+
+def _same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except FileNotFoundError:
+        return False
