@@ -72,6 +72,23 @@ def green(seen: Seen) -> Verdict:
     return Verdict(NOT_GREEN, tuple(why)) if why else Verdict(GREEN)
 
 
+def obsolete(seen: Seen) -> Verdict:
+    """Of a tree without the patch: GREEN where every witness passes, so that nothing is left to
+    do; RED where one fails by assertion; BROKEN where a witness cannot be judged."""
+    if seen.trouble or not seen.witnesses():
+        return Verdict(BROKEN, (seen.trouble or "no test is marked witness",))
+    failed, stray = [], []
+    for name in seen.witnesses():
+        row = seen.tests[name]
+        if row["outcome"] == "failed" and row.get("by_assertion"):
+            failed.append(f"{name}: {_said(row)}")
+        elif row["outcome"] != "passed":
+            stray.append(f"{name}: {row['outcome']}, not by assertion: {_said(row)}")
+    if stray:
+        return Verdict(BROKEN, tuple(stray))
+    return Verdict(RED, tuple(failed)) if failed else Verdict(GREEN)
+
+
 def goes_red(seen: Seen) -> bool:
     """Whether a smaller change (a hunk left out, a mutant) makes the proof fail at all."""
     return bool(seen.trouble) or any(r["outcome"] == "failed" for r in seen.tests.values())

@@ -12,6 +12,7 @@ from patchkit.derive.proofs import ORIGIN
 from patchkit.engine.model import Overlay
 from patchkit.engine.parse import parse
 from patchkit.rebase.plan import Row
+from patchkit.rebase.reasons import earlier, line
 from patchkit.series.folder import Series
 from patchkit.series.header import Header
 from patchkit.series.quilt import Entry, parse_series
@@ -39,15 +40,13 @@ def finish(
     entries: list[Entry] = []
     patches = []
     headers: list[Header] = []
-    lines = [f"# Carried from {pin} by patchkit rebase."]
+    lines = [f"# Carried from {pin} by patchkit rebase.", *earlier(derived.series)]
     rest = zip(
         derived.series.entries, derived.series.headers, derived.outcomes, row.cells, strict=True
     )
     for entry, header, outcome, cell in rest:
         if not cell.carried:
-            lines.append(
-                f"# {entry.patch}: not on {row.pin}: {reasons.get(entry.patch, cell.words)}"
-            )
+            lines.append(line(entry.patch, row.pin, reasons.get(entry.patch, cell.words)))
             continue
         new = header.with_field("Last-Update", day).with_field(ORIGIN, f"{pin}/{entry.patch}")
         kept = entry

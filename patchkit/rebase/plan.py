@@ -61,7 +61,7 @@ class Cell:
         if self.text == UPSTREAMED:
             return "upstreamed"
         if self.text == DROPPED:
-            return f"dropped ({self.since})"
+            return f"dropped ({self.since})" if self.since else "left out"
         if self.text == CONFLICT:
             return f"conflict ({len({c.path for c in self.clashes})} file(s))"
         return f"{self.text}, {len(self.taken)} hunk(s) upstreamed" if self.taken else self.text

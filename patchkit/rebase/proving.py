@@ -11,8 +11,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
+from patchkit.derive.base import Base
 from patchkit.engine.model import File
-from patchkit.prove.judge import BROKEN, GREEN, Seen, green
+from patchkit.prove.judge import BROKEN, GREEN, Seen, green, obsolete
 from patchkit.prove.proofs import Proof
 from patchkit.prove.prove import RULES, Prover
 from patchkit.rebase.plan import CONFLICT, DROPPED, OBSOLETE, PROOF_FAILS, UPSTREAMED, Cell, Row
@@ -24,16 +25,28 @@ PROVEN = "proven"
 CANNOT = "proof-broken"
 
 
+def on_bare(store: Store, base: Base, proof: Proof, environment: str) -> str:
+    """What an earlier run on the bare release says: obsolete, proof-broken or not proven here
+    (no run, or witnesses that fail, as they should)."""
+    seen = _known(store, proof, base.tree_id, environment)
+    verdict = obsolete(seen).state if seen is not None else ""
+    return {GREEN: OBSOLETE, BROKEN: CANNOT}.get(verdict, NOT_HERE)
+
+
+def _known(store: Store, proof: Proof, tree: str, environment: str) -> Seen | None:
+    key = key_of(RULES, "cpu", proof.sha256, tree, environment)
+    known = store.results.read(key).get(key)
+    if known is None:
+        return None
+    body = json.loads(known.text)
+    return Seen(body["tests"], body["trouble"], body["seconds"])
+
+
 def recorded(store: Store, row: Row, proofs: Mapping[str, Proof], environment: str) -> Row:
     """The row with what earlier runs of its proofs said of these very trees."""
 
     def seen(proof: Proof, tree: str) -> Seen | None:
-        key = key_of(RULES, "cpu", proof.sha256, tree, environment)
-        known = store.results.read(key).get(key)
-        if known is None:
-            return None
-        body = json.loads(known.text)
-        return Seen(body["tests"], body["trouble"], body["seconds"])
+        return _known(store, proof, tree, environment)
 
     patched = patched_tree(store, row)
     cells = []
@@ -69,7 +82,7 @@ def said(cell: Cell, bare: Seen | None, after: Seen | None) -> str:
     if cell.text == DROPPED or (bare is None and after is None):
         return NOT_HERE
     if bare is not None:
-        verdict = green(bare).state
+        verdict = obsolete(bare).state
         if verdict == GREEN:
             return OBSOLETE
         if verdict == BROKEN and cell.text in (CONFLICT, UPSTREAMED):
