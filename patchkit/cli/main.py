@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 from typing import Any
 
 from patchkit.cli.streams import StreamFault, failed, hush, open_all, say, settle
 from patchkit.errors import ENVIRONMENT, Finding, PatchkitError
 
+INTERRUPTED = 128 + signal.SIGINT
+"""The exit code after ^C, as a shell has it."""
 _STREAM = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 
 
@@ -39,6 +42,8 @@ def _code() -> int:
             from patchkit.cli.app import run
 
             code = run()
+            if code == INTERRUPTED:
+                say(sys.stderr, "interrupted\n")  # typer keeps that to itself
         return code
     except StreamFault:
         raise
@@ -52,7 +57,7 @@ def _code() -> int:
         return _unread()
     except KeyboardInterrupt:
         say(sys.stderr, "interrupted\n")
-        return 130
+        return INTERRUPTED
     except Exception as error:
         if os.environ.get("PATCHKIT_DEBUG"):
             raise
@@ -79,7 +84,7 @@ def _unforeseen(error: Exception) -> int:
 
         fault = disk_fault(error, str(error.filename or "the system"), "use")
         return _fail(fault.findings, fault.exit_code)
-    from patchkit.cli.plain import plain
+    from patchkit.engine.plain import plain
 
     say(
         sys.stderr,

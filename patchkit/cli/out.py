@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
-from patchkit.cli.plain import plain, plain_but_tabs
 from patchkit.cli.streams import say
+from patchkit.engine.plain import plain, plain_but_tabs
 from patchkit.errors import OK, REFUSED, Finding
 
 if TYPE_CHECKING:

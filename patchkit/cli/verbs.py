@@ -20,6 +20,7 @@ MODULES = (
     "rebase",
     "graph",
     "export",
+    "report",
     "fetch",
     "pin",
     "doctor",

@@ -26,6 +26,7 @@ LAYERS = (
     ("check",),
     ("build", "prove", "authoring"),
     ("rebase", "bring"),
+    ("report",),
     ("cli",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

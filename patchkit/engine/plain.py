@@ -1,4 +1,4 @@
-"""Text that is safe to print: what a patch or a name holds never reaches the terminal raw."""
+"""Text that is safe to show: what a patch or a name holds never reaches a terminal raw."""
 
 from __future__ import annotations
 

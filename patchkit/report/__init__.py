@@ -1,0 +1,1 @@
+"""A static site of a project's series: the patches, the releases, the proofs."""
