@@ -13,7 +13,7 @@ from patchkit.engine.parse_prose import BOM
 from patchkit.engine.quote import show_path
 from patchkit.engine.text import split_lines
 from patchkit.errors import Finding, Refused, UsageFault, Where
-from patchkit.files.atomic import read_file
+from patchkit.files.atomic import given_file
 from patchkit.files.root import Root
 from patchkit.series.folder import PATCH_LIMIT, PROOFS
 from patchkit.series.header import parse_header
@@ -161,7 +161,7 @@ def _files(paths: list[str], taken: list[str], home: str) -> Arrived:
     notes: list[Finding] = []
     names: list[str] = []
     for path in paths:
-        mails = split_mails(read_file(path, PATCH_LIMIT))
+        mails = split_mails(given_file(path, PATCH_LIMIT))
         patches = [mail for mail in mails if len(mails) == 1 or _DIFF.search(mail)]
         notes += [_cover(path, mail) for mail in mails if mail not in patches]
         for number, mail in enumerate(patches, 1):

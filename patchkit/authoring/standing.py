@@ -94,7 +94,7 @@ class Standing:
         return self.derived.outcomes[index].changes
 
     def index(self, name: str) -> int:
-        """Place of a patch, with or without .patch. Raises Refused(missing-patch)."""
+        """Place of a patch, with or without .patch. Raises UsageFault(missing-patch)."""
         return self.names.index(named(self.names, name))
 
     def whole(self) -> Standing:
@@ -105,14 +105,14 @@ class Standing:
 
 
 def named(names: Sequence[str], name: str) -> str:
-    """The patch of that name, .patch or .diff left out or not. Raises Refused(missing-patch)."""
+    """The patch of that name, .patch or .diff left out or not. Raises UsageFault(missing-patch)."""
     for wanted in (name, f"{name}.patch", f"{name}.diff"):
         if wanted in names:
             return wanted
     import difflib
 
     near = difflib.get_close_matches(name, names, 3)
-    raise Refused(
+    raise UsageFault(
         Finding(
             "missing-patch",
             f"no line of the series names {name}",

@@ -114,8 +114,8 @@ def choose(
         if not wanted:
             raise _no_digest(given)
         if not os.path.isfile(path):
-            raise EnvironmentFault(
-                Finding("disk", "there is no such wheel", Where(file=path), expected="a file")
+            raise UsageFault(
+                Finding("usage", "there is no such wheel", Where(file=path), expected="a file")
             )
         return BaseWheel(path, wanted.removeprefix("sha256:"), False)
     wanted = _digest(sha256)

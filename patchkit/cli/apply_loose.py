@@ -53,22 +53,25 @@ def steps_of(
 
 
 def file_steps(files: Sequence[str], strip: int | None) -> list[Step]:
-    """The patches of the files, in order. Raises Refused with the findings of all of them."""
+    """The patches of the files, in order. Raises Refused, UsageFault with all findings."""
     from patchkit.engine.chain import Step
     from patchkit.engine.parse import parse
-    from patchkit.files.atomic import read_file
+    from patchkit.files.atomic import given_file
     from patchkit.series.header import parse_header
 
     steps: list[Step] = []
     wrong: list[Finding] = []
+    absent = False
     for name in files:
         try:
-            patch = parse(read_file(name), os.path.basename(name))
+            patch = parse(given_file(name), os.path.basename(name))
             steps.append(Step(patch, strip, False, True, parse_header(patch.header).allow()))
-        except Refused as refusal:
+        except (Refused, UsageFault) as refusal:
+            absent = absent or isinstance(refusal, UsageFault)
             wrong.extend(f if f.where.patch else f.in_patch(name) for f in refusal.findings)
     if wrong:
-        raise Refused(*wrong)
+        # What is not there is a wrong command line, whatever is wrong with the others.
+        raise UsageFault(*wrong) if absent else Refused(*wrong)
     return steps
 
 
@@ -77,6 +80,8 @@ def series_steps(at: str, out: Out) -> list[Step]:
     from patchkit.engine.chain import Step
     from patchkit.series.folder import read_series
 
+    if not os.path.isdir(at):
+        raise UsageFault.because(f"--series {at}: there is no such folder", next="--series DIR")
     series = read_series(at)
     out.find(f for f in series.findings if f not in sum((p.notes for p in series.patches), ()))
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from patchkit.errors import Finding, Refused, Where
+from patchkit.errors import Finding, UsageFault, Where
 
 if TYPE_CHECKING:
     from patchkit.cli.out import Out
@@ -18,10 +18,12 @@ def check_tree(out: Out, project: Project, pin: str | None, stack: str | None, a
     from patchkit.check.tree import classify_folder
 
     if not os.path.isdir(at):
-        raise Refused(
+        raise UsageFault(
             Finding("missing-target", f"there is no folder {at}", Where(file=at), next="--tree DIR")
         )
     name = project.one_pin(pin).name
+    if stack is not None:
+        project.stack(stack)
     state = classify_folder(project.lock(name), stack or "default", at)
     out.find(findings(state, name, stack or "default", at))
     rows = [(p.path, p.kind, p.patch or "(base)") for p in state.paths]

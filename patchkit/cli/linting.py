@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from patchkit.errors import OK, REFUSED, Refused
+from patchkit.errors import OK, REFUSED, Refused, UsageFault
 
 if TYPE_CHECKING:
     from patchkit.authoring.mend import Linted
@@ -80,9 +80,9 @@ def _chosen(project: Project, asked: Asked) -> dict[str, list[str] | None]:
     found = {pin: members(project, pin, asked.names) for pin in pins}
     ours: dict[str, list[str] | None] = {pin: names for pin, names in found.items() if names}
     if not ours:
-        absent = [name for name in asked.names if not os.path.isfile(name)]
+        absent = [name for name in asked.names if not os.path.lexists(name)]
         if absent:
-            raise Refused(*map(missing, absent))
+            raise UsageFault(*map(missing, absent))
     return ours
 
 
@@ -107,12 +107,12 @@ def _mend(
 def _files(out: Out, asked: Asked) -> Linted:
     """Loose files, mended in place where that was asked for."""
     from patchkit.authoring.mend import lint_files
-    from patchkit.files.atomic import read_file, write_file
+    from patchkit.files.atomic import given_file, write_file
     from patchkit.series.lint import fix_patch
 
     files: list[tuple[str, bytes]] = []
     for name in asked.names:
-        data = read_file(name)
+        data = given_file(name)
         if asked.fix:
             fixed = fix_patch(data, name)
             if fixed != data:

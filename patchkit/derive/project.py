@@ -124,9 +124,11 @@ class Project:
 def find(start: str | os.PathLike[str]) -> Project:
     """The project at or above `start`; what a killed verb left half done is taken back first.
 
-    Raises Refused(not-a-project, bad-pins, journal).
+    Raises Refused(not-a-project, bad-pins, journal), UsageFault where there is no such folder.
     """
     at = Path(os.path.abspath(start))
+    if not at.is_dir():
+        raise UsageFault.because(f"-C {start}: there is no such folder", next="-C DIR")
     for folder in (at, *at.parents):
         if (folder / PINS).is_file():
             recovered = _recovered(folder) if pending(folder / JOURNAL) else None

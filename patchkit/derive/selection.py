@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from patchkit.errors import Finding, Refused
+from patchkit.errors import Finding, UsageFault
 from patchkit.series.pins import Stack
 from patchkit.series.quilt import Entry, selects
 
@@ -35,7 +35,7 @@ class Selection:
     def of(self, series: Ordered) -> tuple[bool, ...]:
         """For each patch of the series, whether it is taken.
 
-        Raises Refused(missing-patch) where `upto` is not in the series or not in the stack.
+        Raises UsageFault(missing-patch) where `upto` is not in the series or not in the stack.
         """
         chosen = [self._takes(entry) for entry in series.entries]
         if self.upto is None:
@@ -44,7 +44,7 @@ class Selection:
         wanted = next((n for n in (self.upto, f"{self.upto}.patch") if n in names), None)
         if wanted is None or not chosen[names.index(wanted)]:
             have = [n for n, c in zip(names, chosen, strict=True) if c]
-            raise Refused(
+            raise UsageFault(
                 Finding(
                     "missing-patch",
                     f"{self.upto} is not among the patches of {self.name}",

@@ -3,12 +3,51 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 
-from patchkit.errors import Finding, Refused, Where
+from patchkit.errors import Finding, Refused, UsageFault, Where
 from patchkit.files.root import disk_fault
 
 MEGABYTE = 1 << 20
+
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def given_file(path: str, limit: int = 64 * MEGABYTE) -> bytes:
+    """The bytes of a file that somebody named on the command line.
+
+    Raises UsageFault where there is none of that name, or something that is no file (a FIFO would
+    be waited for without end), else what `read_file` does.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        found = "a link to nothing" if os.path.islink(path) else "nothing"
+    except OSError as error:
+        raise disk_fault(error, path, "read") from error
+    else:
+        if stat.S_ISREG(mode):
+            return read_file(path, limit)
+        found = _KINDS.get(stat.S_IFMT(mode), "something else")
+    raise UsageFault(
+        Finding(
+            "usage",
+            f"there is no file {path}" if "nothing" in found else f"{path} is no file: {found}",
+            Where(file=path),
+            expected="a file",
+            found=found,
+            next="name a file" + ("" if "nothing" in found else "; put what it gives into one"),
+        )
+    )
 
 
 def read_file(path: str | os.PathLike[str], limit: int = 64 * MEGABYTE) -> bytes:
@@ -18,7 +57,12 @@ def read_file(path: str | os.PathLike[str], limit: int = 64 * MEGABYTE) -> bytes
     """
     at = os.fspath(path)
     try:
-        with open(at, "rb") as stream:
+        # O_NONBLOCK: a FIFO that stands where a file should must not hang us.
+        with os.fdopen(os.open(at, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as stream:
+            mode = os.fstat(stream.fileno()).st_mode
+            if not stat.S_ISREG(mode):
+                kind = _KINDS.get(stat.S_IFMT(mode), "something else")
+                raise OSError(errno.EINVAL, f"it is {kind}, not a file", at)
             data = stream.read(limit + 1)
     except OSError as error:
         raise disk_fault(error, at, "read") from error

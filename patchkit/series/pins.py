@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from patchkit.engine.paths import unsafe
-from patchkit.errors import Finding, Refused, Where
+from patchkit.errors import Finding, Refused, UsageFault, Where
 from patchkit.series.toml_lines import find_line, line_index, read_toml
 
 MAX_BYTES = 1 << 18
@@ -101,16 +101,16 @@ class Pins:
     stacks: Mapping[str, Stack]
 
     def pin(self, name: str) -> Pin:
-        """The pin `name`; raises Refused(bad-pins) with the nearest name where there is none."""
+        """The pin `name`; raises UsageFault with the nearest name where there is none."""
         if name in self.pins:
             return self.pins[name]
-        raise Refused(_absent("pin", name, self.pins, "patchkit list"))
+        raise UsageFault(_absent("pin", name, self.pins, "patchkit list"))
 
     def stack(self, name: str) -> Stack:
-        """The stack `name`; raises Refused(bad-pins) with the nearest name where there is none."""
+        """The stack `name`; raises UsageFault with the nearest name where there is none."""
         if name in self.stacks:
             return self.stacks[name]
-        raise Refused(_absent("stack", name, self.stacks, "patchkit list"))
+        raise UsageFault(_absent("stack", name, self.stacks, "patchkit list"))
 
     def upstream_of(self, pin: Pin) -> Upstream:
         """The upstream of a pin of this file."""

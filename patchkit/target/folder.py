@@ -17,7 +17,7 @@ from patchkit.engine.apply import Outcome
 from patchkit.engine.chain import Step, apply_chain
 from patchkit.engine.model import File, Overlay
 from patchkit.engine.rule import Rule
-from patchkit.errors import Finding, Refused, Where
+from patchkit.errors import Finding, Refused, UsageFault, Where
 from patchkit.files.atomic import make_folder, read_file, write_file
 from patchkit.files.growing import remove_folder
 from patchkit.files.lock import folder_locked
@@ -119,7 +119,7 @@ def state(to: str | os.PathLike[str]) -> tuple[Record, tuple[Finding, ...]]:
 def _folder(to: str | os.PathLike[str]) -> str:
     at = os.path.abspath(to)
     if not os.path.isdir(at):
-        raise Refused(
+        raise UsageFault(
             Finding(
                 "missing-target",
                 f"there is no folder {at}",

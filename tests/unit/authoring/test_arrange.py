@@ -7,7 +7,7 @@ import pytest
 from patchkit.authoring.arrange import drop, move, rename
 from patchkit.authoring.sealing import Ready
 from patchkit.authoring.standing import Standing
-from patchkit.errors import Refused, UsageFault
+from patchkit.errors import PatchkitError, UsageFault
 from tests.unit.authoring.making import Bench
 
 LANES = "engine/lanes.py"
@@ -39,7 +39,7 @@ def run(bench: Bench, action: object, *args: object, **options: object) -> dict[
 
 def refused(bench: Bench, action: object, *args: object, **options: object) -> list[str]:
     before = bench.snapshot()
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(PatchkitError) as refusal:
         run(bench, action, *args, **options)
     assert bench.snapshot() == before
     return [f"{f.name} {f.where.patch}" for f in refusal.value.findings]
@@ -156,6 +156,6 @@ def test_a_rename_overwrites_nothing(four: Bench) -> None:
 def test_names_are_found_without_their_ending_and_near_ones_are_shown(four: Bench) -> None:
     with four.session() as (_, standing):
         assert standing.index("a") == standing.index("a.patch") == 0
-        with pytest.raises(Refused) as refusal:
+        with pytest.raises(PatchkitError) as refusal:
             standing.index("a.pach")
     assert "a.patch" in refusal.value.findings[0].expected

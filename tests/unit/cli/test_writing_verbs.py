@@ -38,10 +38,10 @@ def test_every_verb_gives_one_json_object_also_when_it_refuses(begun: Desk) -> N
     assert begun.json("move", "six", "--first")["pin"] == "base"
     assert begun.json("rename", "six", "sixth")["written"]
     assert begun.json("drop", "sixth")["patches"][-1]["state"] == "dropped"
-    assert begun.json("drop", "sixth", code=1)["findings"][0]["name"] == "missing-patch"
+    assert begun.json("drop", "sixth", code=2)["findings"][0]["name"] == "missing-patch"
     assert begun.json("lint")["counts"]["error"] == 0
-    body = begun.json("import", "nothing.patch", code=3)
-    assert body["findings"][0]["name"] == "disk"
+    body = begun.json("import", "nothing.patch", code=2)
+    assert body["findings"][0]["name"] == "usage"
     assert begun.json("init", code=1)["findings"][0]["name"] == "target-exists"
     assert begun.json("move", "five", code=2)["findings"][0]["name"] == "usage"
 
@@ -193,7 +193,7 @@ def test_lint_of_loose_files_needs_no_project(desk: Desk) -> None:
     begun = desk.run("init", "--upstream", "engine", "--source", "../upstream")
     assert begun.code == 0
     assert "no header" in desk.run("lint", "x.patch", code=1).out
-    assert "neither a patch" in desk.run("lint", "y.patch", code=1).err
+    assert "neither a patch" in desk.run("lint", "y.patch", code=2).err
 
 
 def test_quilt_like_edits_in_the_folder_are_taken_back(begun: Desk) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.errors import Refused
+from patchkit.errors import Refused, UsageFault
 from patchkit.series.pins import Pin, Stack, Upstream, load_pins
 from patchkit.series.pins_edit import add_pin, add_stack, add_upstream, complete_pin, set_files
 
@@ -81,9 +81,9 @@ def test_a_prefix_and_a_commit_agree_as_far_as_they_go() -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:
-    with pytest.raises(Refused, match=r"v0\.30\.0"):
+    with pytest.raises(UsageFault, match=r"v0\.30\.0"):
         load_pins(TEXT).pin("v0.30")
-    with pytest.raises(Refused, match="3x4090-nvfp4"):
+    with pytest.raises(UsageFault, match="3x4090-nvfp4"):
         load_pins(TEXT).stack("4090-nvfp4")
 
 
