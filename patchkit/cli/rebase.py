@@ -69,6 +69,7 @@ def run(
     from patchkit.cli.offered import not_pinned, offer
     from patchkit.cli.out import Out
     from patchkit.cli.progress import progress
+    from patchkit.cli.rebase_asked import goes_on, none_under_way, require_new, under_way
     from patchkit.rebase import state as states
     from patchkit.rebase.onto import widened, write_pin
     from patchkit.rebase.state import State
@@ -90,7 +91,7 @@ def run(
             raise typer.Exit(_status(out, known))
         if known is None:
             if go_on:
-                raise Refused(_none_under_way())
+                raise Refused(none_under_way())
             if onto is None:
                 raise UsageFault.because("--onto is needed: the release", next="--onto v0.33.0")
             old = held.pin(pin)
@@ -98,15 +99,17 @@ def run(
             held.project = held.bases.project
             offer(out, [target])
             known = State(old.name, target.pin.name, when(date).day, direct)
-            _require_new(held, known, plan)
+            require_new(held, known, plan)
             if target.offered and pin_it and not plan:
                 held.bases.get(target.pin)  # nothing is pinned that cannot be had
                 write_pin(held.project, target.pin)
             if target.offered and not pin_it and not plan:
                 plan = True
                 out.find([not_pinned(target.pin)])
-        elif {onto, pin} - {None, known.onto, known.pin} or not (go_on or skip or drop or plan):
-            raise Refused(_under_way(known))
+        else:
+            told = go_on or skip is not None or drop is not None or plan
+            if (known.stopped and not told) or not goes_on(held, known, pin, onto, date):
+                raise Refused(under_way(known))
         for name, reason in ((skip, "skipped"), (drop, "dropped by hand")):
             if name is not None:
                 known = known.without(_patch_name(held, known, name), reason)
@@ -131,6 +134,7 @@ def _advance(
     from patchkit.prove.proofs import proofs_of
     from patchkit.rebase import conflict, proving, resolutions
     from patchkit.rebase import plan as planning
+    from patchkit.rebase import state as states
     from patchkit.rebase.finish import finish
     from patchkit.rebase.prover import prover_for
     from patchkit.rebase.releases import between
@@ -152,7 +156,9 @@ def _advance(
 
     rows = planned()
     new_files: dict[str, File] = {}
-    if go_on and state.stopped and not only_plan:
+    if go_on and state.stopped and not os.path.isdir(state.at):
+        out.line(f"{os.path.relpath(state.at)} is gone: it is laid out anew")
+    elif go_on and state.stopped and not only_plan:
         versions = conflict.versions_of(store, derived, old.tree(store), rows[-1], state.stopped)
         settled = conflict.read_back(store, versions, state.stopped, state.at)
         name = resolutions.key(versions.three())
@@ -175,6 +181,8 @@ def _advance(
         return out.close(1 if stopped is not None else None)
     if new_files:
         write_files(project, new_files, "rebase")
+    # From here on a run that is killed is one that goes on: with the same day, and all settled.
+    states.save(project, state)
     if stopped is None:
         ready = finish(project, store, derived, state.pin, last, state.day, reasons)
         out.find(ready.findings)
@@ -199,6 +207,7 @@ def _stop(
 ) -> int:
     from dataclasses import replace
 
+    from patchkit.cli.rebase_asked import in_the_way
     from patchkit.files.growing import remove_folder
     from patchkit.rebase import conflict, resolutions
     from patchkit.rebase import state as states
@@ -210,8 +219,10 @@ def _stop(
     at = os.path.join(project.folder, "build", f"rebase-{state.pin}-{state.onto}")
     versions = conflict.versions_of(store, derived, old.tree(store), last, patch)
     remembered = resolutions.find(project, resolutions.key(versions.three()))
-    if state.at:
-        remove_folder(state.at)
+    if not state.at and os.path.lexists(at):
+        raise Refused(in_the_way(at))
+    states.save(project, replace(state, stopped="", at=at))
+    remove_folder(at)
     paths = conflict.lay_out(store, last, versions, headers, patch, at, remembered)
     states.save(project, replace(state, stopped=patch, at=at))
     shown = os.path.relpath(at)
@@ -235,9 +246,10 @@ def _forget(held: Session, state: State | None) -> None:
             state = states.load(held.project)
         except Refused:
             state = None  # --abort is the way out of a state that cannot be read
-    states.forget(held.project)
+    # The state goes last: a run that is killed before is found by it.
     if state is not None and state.at:
         remove_folder(state.at)
+    states.forget(held.project)
 
 
 def _table(out: Out, state: State, rows: list[Row]) -> None:
@@ -321,40 +333,3 @@ def _patch_name(held: Session, state: State, name: str) -> str:
     if found is None:
         raise UsageFault.because(f"{name} is not among the patches of {state.pin}")
     return found
-
-
-def _require_new(held: Session, state: State, only_plan: bool) -> None:
-    if state.pin == state.onto:
-        raise UsageFault.because("--pin and --onto are the same release")
-    if not only_plan and held.project.has_series(state.onto):
-        raise Refused(
-            Finding(
-                "target-exists",
-                f"{state.onto} has a series already",
-                Where(file=os.path.join("series", state.onto, "series")),
-                expected="no series there",
-                found="one",
-                next=f"remove series/{state.onto}, or look first: "
-                f"patchkit rebase --pin {state.pin} --onto {state.onto} --plan",
-            )
-        )
-
-
-def _none_under_way() -> Finding:
-    return Finding(
-        "no-op",
-        "no rebase is under way",
-        expected="a rebase that stopped at a conflict",
-        found="none",
-        next="patchkit rebase --pin OLD --onto NEW",
-    )
-
-
-def _under_way(state: State) -> Finding:
-    return Finding(
-        "journal",
-        f"a rebase of {state.pin} onto {state.onto} is under way",
-        expected="--continue, --skip PATCH, --drop PATCH or --abort",
-        found=f"{state.stopped or 'no patch'} waits",
-        next="patchkit rebase status",
-    )

@@ -12,12 +12,12 @@ from patchkit.derive.project import Project
 from patchkit.engine.model import EXECUTABLE, REGULAR, SYMLINK, File
 from patchkit.engine.paths import unsafe
 from patchkit.errors import Finding, Refused, Where
-from patchkit.files.atomic import make_folder, read_file, write_file
-from patchkit.files.growing import remove_file
-from patchkit.files.root import OWN
+from patchkit.files.atomic import read_file
+from patchkit.files.root import OWN, Root
 from patchkit.rebase.plan import Resolved
 
 FORMAT = 1
+_PLACE = f"{OWN}/rebase.json"
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class State:
 
 def path_of(project: Project) -> str:
     """Where the state of a project stands."""
-    return os.path.join(project.folder, OWN, "rebase.json")
+    return os.path.join(project.folder, *_PLACE.split("/"))
 
 
 def load(project: Project) -> State | None:
@@ -93,15 +93,16 @@ def save(project: Project, state: State) -> None:
         "stopped": state.stopped,
         "at": state.at,
     }
-    make_folder(os.path.dirname(path_of(project)))
-    write_file(
-        path_of(project), (json.dumps(body, indent=1, sort_keys=True) + "\n").encode("ascii")
-    )
+    data = (json.dumps(body, indent=1, sort_keys=True) + "\n").encode("ascii")
+    # The project is held: what a killed run left half written is overwritten, not left beside it.
+    Root(project.folder).put(_PLACE, File(data))
 
 
 def forget(project: Project) -> None:
-    """Remove the state."""
-    remove_file(path_of(project))
+    """Remove the state, and what a killed run left of it."""
+    root = Root(project.folder)
+    root.remove(_PLACE)
+    root.sweep(_PLACE)
 
 
 def write_resolved(resolved: Resolved) -> dict[str, object]:

@@ -1,0 +1,80 @@
+"""Whether what `patchkit rebase` is asked for can be done now, and what it says where not."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from patchkit.errors import Finding, Refused, UsageFault, Where
+
+if TYPE_CHECKING:
+    from patchkit.authoring.session import Session
+    from patchkit.rebase.state import State
+
+
+def require_new(held: Session, state: State, only_plan: bool) -> None:
+    """Raise where the release has a series, or is the one that is moved from."""
+    if state.pin == state.onto:
+        raise UsageFault.because("--pin and --onto are the same release")
+    if not only_plan and held.project.has_series(state.onto):
+        raise Refused(
+            Finding(
+                "target-exists",
+                f"{state.onto} has a series already",
+                Where(file=os.path.join("series", state.onto, "series")),
+                expected="no series there",
+                found="one",
+                next=f"remove series/{state.onto}, or look first: "
+                f"patchkit rebase --pin {state.pin} --onto {state.onto} --plan",
+            )
+        )
+
+
+def goes_on(
+    held: Session, state: State, pin: str | None, onto: str | None, date: str | None
+) -> bool:
+    """Whether a command line means the rebase that is under way. Raises UsageFault."""
+    from patchkit.authoring.when import when
+    from patchkit.rebase.onto import widened
+
+    if date is not None and when(date).day != state.day:
+        raise UsageFault.because(f"--date {date}: the rebase under way was begun with {state.day}")
+    if pin not in (None, state.pin):
+        return False
+    if onto in (None, state.onto):
+        return True
+    return widened(held.bases, held.project.pins.pin(state.pin), [onto])[0].pin.name == state.onto
+
+
+def in_the_way(at: str) -> Finding:
+    """Somebody's folder stands where the conflict would be laid out."""
+    return Finding(
+        "target-exists",
+        "the place for the conflict's work tree is taken",
+        Where(file=at),
+        expected="no such folder",
+        found="one that this rebase did not make",
+        next=f"move it away: {at}",
+    )
+
+
+def none_under_way() -> Finding:
+    """There is nothing that could go on."""
+    return Finding(
+        "no-op",
+        "no rebase is under way",
+        expected="a rebase that stopped at a conflict",
+        found="none",
+        next="patchkit rebase --pin OLD --onto NEW",
+    )
+
+
+def under_way(state: State) -> Finding:
+    """Another rebase waits, or this one for a person."""
+    return Finding(
+        "journal",
+        f"a rebase of {state.pin} onto {state.onto} is under way",
+        expected="--continue, --skip PATCH, --drop PATCH or --abort",
+        found=f"{state.stopped or 'no patch'} waits",
+        next="patchkit rebase status",
+    )
