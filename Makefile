@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: apply check test coverage test-touched test-all lint lock-env clean
+.PHONY: apply check test coverage test-touched test-all bench bench-plot lint lock-env clean
 
 apply: $(STAMP)
 	$(BIN)/patchkit apply --pin $(PIN) $(if $(STACK),--stack $(STACK))
@@ -26,6 +26,13 @@ test-all: $(STAMP)
 # Which lines and branches the fast suite reaches.
 coverage: $(STAMP)
 	$(BIN)/python -m pytest -m "not real and not slow" -n 2 --cov --cov-report=term:skip-covered
+
+# What applying costs, side by side with git am, quilt and others: docs/speed.md.
+bench: $(STAMP)
+	$(BIN)/python -m bench
+
+bench-plot: $(STAMP)
+	$(BIN)/python -m bench plot
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import platform
 import statistics
 import subprocess
-import time
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,25 +39,44 @@ def run(
 ) -> tuple[Cost, str]:
     """Run one command to its end; its cost and its standard output. Raises Failed."""
     out, err = at.parent / f"{at.name}.out", at.parent / f"{at.name}.err"
-    with (
-        open(stdin or os.devnull, "rb") as source,
-        open(out, "wb") as stdout,
-        open(err, "wb") as stderr,
-    ):
-        began = time.perf_counter()
-        process = subprocess.Popen(
-            command, cwd=at, env=dict(env), stdin=source, stdout=stdout, stderr=stderr
-        )
-        # wait4 gives the use of this child alone; getrusage would add up all that were before.
-        _, status, used = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
+    asked = {
+        "command": list(command),
+        "cwd": str(at),
+        "env": dict(env),
+        "stdin": str(stdin or os.devnull),
+        "stdout": str(out),
+        "stderr": str(err),
+    }
+    status, cpu, wall, rss = _launcher().ask(asked)
+    if status != 0:
         words = err.read_text(errors="replace") or out.read_text(errors="replace")
-        raise Failed(f"{' '.join(command)[:200]}: exit {process.returncode}\n{words[-2000:]}")
-    return Cost(used.ru_utime + used.ru_stime, wall, used.ru_maxrss / 1024), out.read_text(
-        errors="replace"
-    )
+        raise Failed(f"{' '.join(command)[:200]}: exit {status:g}\n{words[-2000:]}")
+    return Cost(cpu, wall, rss), out.read_text(errors="replace")
+
+
+class _Launcher:
+    """The process of `launch.py`; it ends when this one closes the pipe, or ends."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ask(self, request: Mapping[str, object]) -> list[float]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        answer: list[float] = json.loads(self._process.stdout.readline())
+        return answer
+
+
+@functools.cache
+def _launcher() -> _Launcher:
+    return _Launcher()
 
 
 def median(costs: Sequence[Cost]) -> Cost:

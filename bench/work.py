@@ -34,6 +34,10 @@ QUIET = {
 CONFIG = (("gc.auto", "0"), ("maintenance.auto", "false"), ("core.safecrlf", "false"))
 
 
+class Wrong(Exception):
+    """What was measured did not do its work."""
+
+
 @dataclass(frozen=True)
 class Ground:
     """at: the scratch folder. template: the base tree in a git repository, one commit on branch
@@ -67,6 +71,11 @@ class Project:
     def patches(self) -> list[Path]:
         """The patch files in order."""
         return [self.series / name for name in (self.series / "series").read_text().split()]
+
+    def expect(self, tree: str, who: str) -> None:
+        """Raises Wrong where `who` left another tree than the series must give."""
+        if tree != self.tree:
+            raise Wrong(f"{who} left tree {tree}, and the series must give {self.tree}")
 
 
 def git(at: Path, env: Mapping[str, str], *args: str, input: bytes = b"") -> str:
@@ -103,6 +112,7 @@ def lay(at: Path) -> Ground:
     (cache / "downloads").mkdir(parents=True)
     (at / "home").mkdir()
     shutil.copy(archive, cache / "downloads")
+    template.mkdir()
     files: dict[str, bytes] = {}
     with tarfile.open(archive) as tar:
         for member in tar:
@@ -123,6 +133,7 @@ def lay(at: Path) -> Ground:
     git(template, ground.env, "add", "-A", "-f")
     git(template, ground.env, "commit", "-q", "-m", "base", "--date=@1700000000 +0000")
     (template / ".git/info/exclude").write_text("/.pc/\n")
+    git(template, ground.env, "repack", "-adq")  # as after a clone
     tree = git(template, ground.env, "rev-parse", "HEAD^{tree}")
     shutil.copy(ROOT / "pins.toml", at / "pins.toml")
     run([*patchkit(), "-C", str(at), "fetch", "--pin", PIN], at, our_env(cache))
