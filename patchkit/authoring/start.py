@@ -11,11 +11,13 @@ from pathlib import Path
 
 from patchkit.authoring.sealing import Ready, sealed, write_files, writing
 from patchkit.derive.base import Bases
-from patchkit.derive.project import Project
+from patchkit.derive.project import JOURNAL, Project
 from patchkit.engine.model import File
 from patchkit.errors import EnvironmentFault, Finding, Refused, UsageFault, Where
 from patchkit.files.atomic import make_folder
+from patchkit.files.lock import folder_locked
 from patchkit.files.root import Root
+from patchkit.files.transaction import pending, recover
 from patchkit.series.folder import Series
 from patchkit.series.pins import FILE, Pin, Upstream, load_pins
 from patchkit.series.pins_edit import add_pin, add_upstream
@@ -66,17 +68,11 @@ def start(
     release must be asked for and no index answers, UsageFault.
     """
     folder = Path(os.path.abspath(at))
-    if (folder / FILE).exists():
-        raise Refused(
-            Finding(
-                "target-exists",
-                f"{folder} is a project already",
-                Where(file=str(folder / FILE)),
-                expected=f"a folder without a {FILE}",
-                next="patchkit new NAME begins a patch there; patchkit pin RELEASE --add, "
-                "another release",
-            )
-        )
+    if not dry and pending(folder / JOURNAL):
+        # Of an init that was killed: what it left looks like a project.
+        with folder_locked(folder):
+            recover(Root(folder), folder / JOURNAL)
+    _refuse_project(folder)
     upstream = _upstream(folder, asked)
     with Store.open() as store:
         findings: list[Finding] = []
@@ -96,15 +92,30 @@ def start(
                 project = Project(folder, load_pins(data))
             findings += base.gaps
             ready = sealed(project, pin, store, base, _empty(pin))
-        files.update(_around(folder))
         if dry:
-            return Started(folder, pin.name if pin else None, tuple(sorted(files)), tuple(findings))
+            names = sorted({**files, **_around(folder)})
+            return Started(folder, pin.name if pin else None, tuple(names), tuple(findings))
         make_folder(folder)
         project = Project(folder, load_pins(data))
         with writing(project):
-            changes = {**files, **(ready.files if ready is not None else {})}
+            _refuse_project(folder)
+            changes = {**files, **_around(folder), **(ready.files if ready is not None else {})}
             written = write_files(project, changes, "init")
     return Started(folder, pin.name if pin else None, tuple(written), tuple(findings), ready)
+
+
+def _refuse_project(folder: Path) -> None:
+    if (folder / FILE).exists():
+        raise Refused(
+            Finding(
+                "target-exists",
+                f"{folder} is a project already",
+                Where(file=str(folder / FILE)),
+                expected=f"a folder without a {FILE}",
+                next="patchkit new NAME begins a patch there; patchkit pin RELEASE --add, "
+                "another release",
+            )
+        )
 
 
 def _empty(pin: Pin) -> Series:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from patchkit.errors import PatchkitError, UsageFault
+from patchkit.errors import Refused, UsageFault
 
 if TYPE_CHECKING:
     from patchkit.authoring.places import Place
@@ -96,10 +96,11 @@ def _settle(out: Out, held: Session, standing: Standing, at: str, count: int, pa
     """Make the work tree's commits those of the refreshed series; its files are right already."""
     from patchkit.authoring.workplace import write_place
 
+    # Where the disk or git fails the command does, although the series is written (it was said):
+    # the same command again finds nothing to write and settles the work tree.
     try:
         write_place(held.standing(standing.pin), at, count, patch)
-    except PatchkitError as error:
-        # The series is written; only git's view of the work tree is behind.
+    except Refused as error:
         out.find(f.as_note() for f in error.findings)
 
 
