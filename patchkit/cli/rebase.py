@@ -56,6 +56,9 @@ def run(
     drop: Annotated[
         str | None, typer.Option("--drop", metavar="PATCH", help="Leave a patch out for good.")
     ] = None,
+    why: Annotated[
+        str | None, typer.Option("--why", metavar="TEXT", help="Reason of --skip or --drop.")
+    ] = None,
     abort: bool = typer.Option(False, "--abort", help="Forget the rebase; nothing was written."),
     date: Annotated[
         str | None, typer.Option("--date", metavar="DAY", help="What Last-Update becomes.")
@@ -70,6 +73,7 @@ def run(
     from patchkit.cli.out import Out
     from patchkit.cli.progress import progress
     from patchkit.cli.rebase_asked import goes_on, none_under_way, require_new, under_way
+    from patchkit.rebase import reasons
     from patchkit.rebase import state as states
     from patchkit.rebase.onto import widened, write_pin
     from patchkit.rebase.state import State
@@ -110,9 +114,12 @@ def run(
             told = go_on or skip is not None or drop is not None or plan
             if (known.stopped and not told) or not goes_on(held, known, pin, onto, date):
                 raise Refused(under_way(known))
-        for name, reason in ((skip, "skipped"), (drop, "dropped by hand")):
+        if why is not None and skip is None and drop is None:
+            raise UsageFault.because("--why is of --skip or --drop", next="--drop PATCH --why TEXT")
+        for name, kind in ((skip, "skipped"), (drop, "dropped by hand")):
             if name is not None:
-                known = known.without(_patch_name(held, known, name), reason)
+                patch = _patch_name(held, known, name)
+                known = known.without(patch, reasons.of(held.bases, known, patch, why) or kind)
         code = _advance(out, held, known, plan, prove, python, go_on)
     raise typer.Exit(code)
 
@@ -137,6 +144,7 @@ def _advance(
     from patchkit.rebase import state as states
     from patchkit.rebase.finish import finish
     from patchkit.rebase.prover import prover_for
+    from patchkit.rebase.reasons import every
     from patchkit.rebase.releases import between
 
     project, store = held.project, held.bases.store
@@ -162,7 +170,9 @@ def _advance(
         versions = conflict.versions_of(store, derived, old.tree(store), rows[-1], state.stopped)
         settled = conflict.read_back(store, versions, state.stopped, state.at)
         name = resolutions.key(versions.three())
-        new_files.update(resolutions.file_of(name, state.stopped, state.onto, settled))
+        new_files.update(
+            resolutions.file_of(name, state.stopped, state.onto, settled, versions.now)
+        )
         state = state.settled(state.stopped, settled)
         rows = planned()
     proofs = proofs_of(project, old_pin.name, series)
@@ -174,7 +184,6 @@ def _advance(
         rows = [proving.recorded(store, row, proofs, digest) for row in rows]
     _table(out, state, rows)
     last = rows[-1]
-    reasons = _reasons(state, rows)
     stopped = conflict.first_conflict(last)
     if only_plan:
         out.line("nothing was written (--plan)")
@@ -184,7 +193,7 @@ def _advance(
     # From here on a run that is killed is one that goes on: with the same day, and all settled.
     states.save(project, state)
     if stopped is None:
-        ready = finish(project, store, derived, state.pin, last, state.day, reasons)
+        ready = finish(project, store, derived, state.pin, last, state.day, every(state, rows))
         out.find(ready.findings)
         done = write_files(project, ready.files, f"rebase onto {state.onto}")
         _forget(held, state)
@@ -218,7 +227,7 @@ def _stop(
             out.find(cell.findings)
     at = os.path.join(project.folder, "build", f"rebase-{state.pin}-{state.onto}")
     versions = conflict.versions_of(store, derived, old.tree(store), last, patch)
-    remembered = resolutions.find(project, resolutions.key(versions.three()))
+    remembered = resolutions.find(project, resolutions.key(versions.three()), versions.now)
     if not state.at and os.path.lexists(at):
         raise Refused(in_the_way(at))
     states.save(project, replace(state, stopped="", at=at))
@@ -301,15 +310,6 @@ def _table(out: Out, state: State, rows: list[Row]) -> None:
                     )
                 ]
             )
-
-
-def _reasons(state: State, rows: list[Row]) -> dict[str, str]:
-    reasons = dict(state.left)
-    for row in rows:
-        for cell in row.cells:
-            if cell.text == "upstreamed":
-                reasons.setdefault(cell.patch, f"upstreamed in {row.pin}")
-    return reasons
 
 
 def _status(out: Out, state: State | None) -> int:

@@ -32,10 +32,11 @@ class Cell:
     """One patch on one release.
 
     text: clean (only numbers change), merged (context changes too), moved (a file has another
-    name there), conflict, upstreamed (all of it), dropped (a release before took it). taken: hunks
-    that the release has already, where it took some. changes: what the patch makes of the
-    release's tree (empty unless carried). data: the patch's new bytes less its header change, None
-    where it is written anew. proof: what its proof says, "" where none was run.
+    name there), conflict, upstreamed (all of it), dropped (the release `since` took it; by hand
+    where that is ""). taken: hunks that the release has already, where it took some. changes: what
+    the patch makes of the release's tree (empty unless carried). data: the patch's new bytes less
+    its header change, None where it is written anew. proof: what its proof says, "" where none was
+    run.
     """
 
     patch: str
@@ -101,7 +102,7 @@ def plan(
     left out by hand, with the reason.
     """
     rows: list[Row] = []
-    dropped: dict[str, str] = dict(left or {})
+    dropped: dict[str, str] = dict.fromkeys(left or {}, "")
     for number, (pin, base) in enumerate(releases, 1):
         settled = (resolved or {}) if number == len(releases) else {}
         cells = _row(store, derived, old, pin, base, dropped, settled)

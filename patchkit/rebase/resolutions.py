@@ -1,21 +1,27 @@
 """Conflicts settled before, shared in the repository: git's rerere, for a team.
 
 `series/.resolutions/KEY.json`, where the key is made of the three versions of every file that
-clashed. One that fits is put into the conflict's work tree and said, never taken unseen.
+clashed. It holds a diff, not files: upstream's source is not kept twice. One that fits is put into
+the conflict's work tree and said, never taken unseen.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
 from collections.abc import Mapping
 
 from patchkit.derive.project import Project
-from patchkit.engine.model import File
+from patchkit.engine.apply import apply_patch
+from patchkit.engine.model import File, Tree
+from patchkit.engine.parse import parse
+from patchkit.engine.rule import Rule
+from patchkit.errors import Refused
 from patchkit.files.atomic import read_file
 from patchkit.rebase.plan import Resolved
-from patchkit.rebase.state import read_resolved, write_resolved
+from patchkit.series.writer import write_diff
 
 FOLDER = os.path.join("series", ".resolutions")
 
@@ -32,19 +38,40 @@ def key(three: Three) -> str:
     return total.hexdigest()[:40]
 
 
-def find(project: Project, name: str) -> Resolved | None:
-    """The resolution under a key; None where there is none, or where it cannot be read."""
+def find(project: Project, name: str, now: Tree) -> Resolved | None:
+    """The resolution under a key, done on `now`; None where there is none, where it cannot be
+    read, or where it was made with other files than `now` has."""
     at = os.path.join(project.folder, FOLDER, f"{name}.json")
     if not os.path.isfile(at):
         return None
     try:
-        return read_resolved(json.loads(read_file(at)))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        body = json.loads(read_file(at))
+        before = {str(path): str(oid) for path, oid in body["before"].items()}
+        if "base64" in body:
+            diff = base64.b64decode(body["base64"])
+        else:
+            diff = "\n".join(body["diff"]).encode()
+        if any(_oid(now.get(path)) != oid for path, oid in before.items()):
+            return None
+        outcome = apply_patch(now, parse(diff, f"{name}.json"), Rule())
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, Refused):
         return None
+    if outcome.state != "applied" or set(outcome.changes) != set(before):
+        return None
+    return Resolved(dict(outcome.changes), before)
 
 
-def file_of(name: str, patch: str, onto: str, resolved: Resolved) -> dict[str, File]:
-    """The file that keeps a resolution, by its path in the project."""
-    body = {"patch": patch, "onto": onto, **write_resolved(resolved)}
+def file_of(name: str, patch: str, onto: str, resolved: Resolved, now: Tree) -> dict[str, File]:
+    """The file that keeps a resolution, by its path in the project: what it does to `now`."""
+    diff = write_diff(now, resolved.changes)
+    body: dict[str, object] = {"patch": patch, "onto": onto, "before": dict(resolved.before)}
+    try:
+        body["diff"] = diff.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        body["base64"] = base64.b64encode(diff).decode("ascii")
     data = (json.dumps(body, indent=1, sort_keys=True) + "\n").encode("ascii")
     return {f"series/.resolutions/{name}.json": File(data)}
+
+
+def _oid(file: File | None) -> str:
+    return file.oid if file is not None else ""

@@ -223,3 +223,23 @@ def test_a_wrong_call_is_named(
     assert done.code == code
     assert word in done.text
     assert "Traceback" not in done.text
+
+
+def test_a_reason_is_kept_release_after_release(releases: SmallProject) -> None:
+    conflicted(releases)
+    done = releases.run("rebase", "--drop", "deeper", "--why", "upstream  does it\n elsewhere")
+    assert done.code == 0, done.text
+    gone = "# deeper.patch: not on v2.0: upstream does it elsewhere"
+    assert gone in (releases.at / "series/v2.0/series").read_text().splitlines()
+    release(releases, "v3.0", {})
+    assert releases.run("rebase", "--pin", "v2.0", "--onto", "v3.0").code == 0
+    lines = (releases.at / "series/v3.0/series").read_text().splitlines()
+    assert gone in lines
+    assert "# Carried from v2.0 by patchkit rebase." in lines
+
+
+def test_a_reason_without_a_patch_is_refused(releases: SmallProject) -> None:
+    conflicted(releases)
+    done = releases.run("rebase", "--continue", "--why", "because")
+    assert done.code == 2
+    assert "--why is of --skip or --drop" in done.text
