@@ -21,6 +21,7 @@ DRIFT = frozenset(
     [
         "pin-mismatch",
         "tag-moved",
+        "head-moved",
         "patch-edited",
         "series-edited",
         "lock-stale",
@@ -42,6 +43,7 @@ DRIFT = frozenset(
         "pin-incomplete",
         "proof-broken",
         "proof-missing",
+        "proof-stale",
         "guard-cuts",
         "fuzz",
         "already-applied",
@@ -74,6 +76,7 @@ REFUSALS = frozenset(
         "bad-pins",
         "bad-lock",
         "bad-header",
+        "bad-record",
         "network",
         "git",
         "disk",
@@ -153,6 +156,27 @@ class Finding:
         if self.details:
             out["details"] = list(self.details)
         return out
+
+
+_PYTHON = ("invalid literal", "non-", "not enough values", "too many values", "Exceeds")
+
+
+def unreadable(error: Exception) -> str:
+    """Why a document that patchkit wrote cannot be read, in words; an interpreter's own words for
+    it (`Expecting value`) tell nobody what is wrong."""
+    line = getattr(error, "lineno", None)
+    if line is not None:  # JSON
+        return (
+            f"line {line} is no JSON" if str(getattr(error, "doc", "")).strip() else "it is empty"
+        )
+    if isinstance(error, UnicodeDecodeError):
+        return "it is no text"
+    if isinstance(error, KeyError) and error.args:
+        return f"its {error.args[0]!r} is missing"
+    words = str(error)
+    if type(error) is ValueError and words and not words.startswith(_PYTHON):
+        return words
+    return "it does not have the form that patchkit writes"
 
 
 class PatchkitError(Exception):

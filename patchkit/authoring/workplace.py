@@ -15,7 +15,7 @@ from patchkit.authoring.standing import Standing
 from patchkit.derive.derive import commit_of
 from patchkit.derive.project import Project
 from patchkit.derive.selection import WHOLE
-from patchkit.errors import Finding, Refused, Where
+from patchkit.errors import Finding, Refused, Where, unreadable
 from patchkit.files.atomic import make_folder, read_file, write_file
 from patchkit.files.root import Root
 from patchkit.series.header import Header
@@ -154,7 +154,7 @@ def read_point(at: str) -> Point | None:
         raise Refused(
             Finding(
                 "journal",
-                f"the record of what the work tree is for cannot be read: {error}",
+                f"the record of what the work tree is for cannot be read: {unreadable(error)}",
                 Where(file=where),
                 next="patchkit edit PATCH --to another folder, and bring your changes there",
             )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from patchkit.cli.out import Out
+from patchkit.cli.out import Out, state_shown
 from patchkit.errors import Finding, Refused, UsageFault
 
 if TYPE_CHECKING:
@@ -109,14 +109,13 @@ def report(out: Out, done: Result, to: str, check: bool) -> None:
         out.find(outcome.notes)
     rows = []
     for outcome in done.outcomes:
+        state = state_shown(outcome.state, ok=done.ok, written=done.ok and not check)
         offsets = [f"{p.offset:+d}" for p in outcome.places if p.offset]
         fuzz = max((p.fuzz for p in outcome.places), default=0)
         notes = ([f"offset {', '.join(offsets)}"] if offsets else []) + (
             [f"fuzz {fuzz}"] if fuzz else []
         )
-        rows.append(
-            (outcome.patch.name, str(len(outcome.changes)), outcome.state, "; ".join(notes))
-        )
+        rows.append((outcome.patch.name, str(len(outcome.changes)), state, "; ".join(notes)))
     out.table("", ("patch", "files", "state", ""), rows, right="files")
     states = {o.state for o in done.outcomes}
     out.put(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from patchkit.cli.out import Out
+from patchkit.cli.out import Out, state_shown
+from patchkit.errors import PatchkitError
 
 if TYPE_CHECKING:
     from patchkit.check.locked import Prepared
@@ -42,11 +43,12 @@ def run_pin(
     ):
         ready = prepare(project, chosen, selection, bases, source=source)
         out.find(ready.findings)
-        _summary(out, ready, selection.name)
         if ready.chain is None:
+            _summary(out, ready, selection.name, "refused")
             out.line("nothing was written")
             return out.close()
         if tree_only:
+            _summary(out, ready, selection.name, "done")
             out.line(ready.chain.tree)
             return out.close()
         from patchkit.target.worktree import Wanted, would_write, write
@@ -61,11 +63,17 @@ def run_pin(
         )
         if check:
             out.find(would_write(bases.store, wanted, at))
+            _summary(out, ready, selection.name, "would" if out.ok() else "refused")
             out.line("nothing was written (--check)")
             return out.close()
         bar("writing", 0)
         ready.base.complete(bases.store)
-        done = write(bases.store, wanted, at)
+        try:
+            done = write(bases.store, wanted, at)
+        except PatchkitError:
+            _summary(out, ready, selection.name, "refused")
+            raise
+        _summary(out, ready, selection.name, "done")
     if done.recovered is not None:
         out.line(f"an interrupted {done.recovered.what} was undone first")
     words = {
@@ -80,10 +88,13 @@ def run_pin(
     return out.close()
 
 
-def _summary(out: Out, ready: Prepared, stack: str) -> None:
+def _summary(out: Out, ready: Prepared, stack: str, became: str) -> None:
+    """The table and the ids. became: "done", "would" (nothing stands against it) or "refused"."""
+    ok, written = became != "refused", became == "done"
+    states = [state_shown(r.state, ok=ok, written=written) for r in ready.rows]
     rows = [
-        (r.patch, str(r.files), f"+{r.added}", f"-{r.removed}", r.guard or "", r.state)
-        for r in ready.rows
+        (r.patch, str(r.files), f"+{r.added}", f"-{r.removed}", r.guard or "", state)
+        for r, state in zip(ready.rows, states, strict=True)
     ]
     patches = [{"patch": r.patch, "guard": r.guard, "state": r.state} for r in ready.rows]
     title = f"{ready.pin.name}, stack {stack}"

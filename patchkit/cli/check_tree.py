@@ -26,17 +26,46 @@ def check_tree(out: Out, project: Project, pin: str | None, stack: str | None, a
         project.stack(stack)
     state = classify_folder(project.lock(name), stack or "default", at)
     out.find(findings(state, name, stack or "default", at))
+    edited = _elsewhere(at, {p.path for p in state.paths})
+    out.find(_edited(path, at) for path in edited or ())
     rows = [(p.path, p.kind, p.patch or "(base)") for p in state.paths]
     out.table("", ("path", "state", "as after"), rows)
+    looked = f"looked at {len(rows)} path(s) that the series touches"
+    if edited is None:
+        out.line(f"{looked}; no other file was looked at ({at} is no work tree of patchkit's)")
+    else:
+        out.line(f"{looked}, and every other tracked file: {len(edited)} edited")
     out.line(f"{at} is {words(state)}")
     out.put(
         pin=name,
         stack=stack or "default",
         state=state.kind,
         upto=state.patch,
+        whole=edited is not None,
+        edited=list(edited or ()),
         paths=[{"path": p.path, "state": p.kind, "after": p.patch} for p in state.paths],
     )
     return out.close()
+
+
+def _elsewhere(at: str, touched: set[str]) -> list[str] | None:
+    """Edited files that no patch touches; None where the tree does not say what they were."""
+    from patchkit.store.repo import Store
+    from patchkit.target.worktree import edited_since
+
+    with Store.open() as store:
+        edited = edited_since(store, at)
+    return [path for path in edited if path not in touched] if edited is not None else None
+
+
+def _edited(path: str, at: str) -> Finding:
+    return Finding(
+        "foreign-edit",
+        f"{path} was edited, and no patch touches it",
+        Where(file=path),
+        next=f"git -C {at} diff -- {path}",
+        note=True,
+    )
 
 
 def words(state: TreeState) -> str:

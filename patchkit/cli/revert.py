@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -48,7 +49,7 @@ def run(
     if done.recovered is not None:
         out.line(done.recovered.words)
     out.find(done.findings)
-    out.put(to=to, changed=list(done.changed))
+    out.put(to=os.path.abspath(to), changed=list(done.changed))
     if done.ok:
         out.line(f"{len(done.changed)} file(s) {'would be ' if check else ''}put back in {to}")
     else:

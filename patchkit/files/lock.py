@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import time
@@ -18,11 +19,14 @@ def locked(
     *,
     wait: float = 60.0,
     waiting: Callable[[str], None] | None = None,
+    remove: bool = False,
 ) -> Iterator[None]:
     """Hold the lock file `path` (made where missing, its folder too).
 
-    wait: seconds to wait for another process; `waiting` is called once with its pid when there
-    is one. Raises EnvironmentFault(disk) when time runs out or the file cannot be made.
+    remove: take the file away afterwards, for a place in which none may be left. Only its holder
+    does, and whoever waited for it looks whether the file is still the one that it has. wait:
+    seconds to wait for another process; `waiting` is called once with its pid when there is one.
+    Raises EnvironmentFault(disk) when time runs out or the file cannot be made.
     """
     at = os.fspath(path)
     while True:
@@ -44,6 +48,9 @@ def locked(
         os.pwrite(handle, b"%d\n" % os.getpid(), 0)
         yield
     finally:
+        if remove:
+            with contextlib.suppress(OSError):
+                os.unlink(at)
         os.close(handle)
 
 

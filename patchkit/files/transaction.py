@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from patchkit.engine.model import EXECUTABLE, REGULAR, SYMLINK, File
-from patchkit.errors import Finding, Refused, Where
+from patchkit.errors import Finding, Refused, Where, unreadable
 from patchkit.files.atomic import make_folder, read_file, write_file
 from patchkit.files.root import Root, disk_fault
 
@@ -184,7 +184,7 @@ def _read_journal(where: str) -> _Journal:
         raise Refused(
             Finding(
                 "journal",
-                f"the journal of an interrupted command cannot be read: {error}",
+                f"the journal of an interrupted command cannot be read: {unreadable(error)}",
                 Where(file=where),
                 next=f"look at the folder, then remove {where}",
             )

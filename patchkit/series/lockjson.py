@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from patchkit.engine.paths import unsafe
-from patchkit.errors import Finding, Refused, Where
+from patchkit.errors import Finding, Refused, Where, unreadable
 from patchkit.series.lockfile import BASE, FILE, FORMAT, Blob, Chain, Lock, LockedPin, Step
 
 MAX_BYTES = 64 << 20
@@ -55,9 +55,11 @@ def loads(data: bytes, name: str = FILE) -> Lock:
     except UnicodeDecodeError:
         raise _bad(name, "", "not ASCII") from None
     except json.JSONDecodeError as error:
-        raise _bad(name, f"line {error.lineno}", error.msg) from None
-    except (RecursionError, ValueError) as error:
-        raise _bad(name, "", str(error)[:200] or "nested too deep") from None
+        raise _bad(name, f"line {error.lineno}", unreadable(error)) from None
+    except RecursionError:
+        raise _bad(name, "", "nested too deep") from None
+    except ValueError as error:
+        raise _bad(name, "", unreadable(error)[:200]) from None
     return _Reader(name).lock(document)
 
 

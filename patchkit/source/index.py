@@ -12,7 +12,7 @@ import urllib.parse
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
-from patchkit.errors import EnvironmentFault, Finding
+from patchkit.errors import EnvironmentFault, Finding, unreadable
 from patchkit.source.fetch import with_retries
 from patchkit.source.http import open_url, shown
 from patchkit.source.pipconf import PipSettings
@@ -123,7 +123,9 @@ def _from_json(data: bytes, base: str, url: str) -> list[IndexFile]:
             for f in files
         ]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EnvironmentFault(_odd(url, f"JSON without a list of files ({error})")) from None
+        raise EnvironmentFault(
+            _odd(url, f"JSON without a list of files ({unreadable(error)})")
+        ) from None
 
 
 class _Links(HTMLParser):

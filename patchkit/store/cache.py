@@ -11,7 +11,7 @@ import os
 import stat
 from dataclasses import dataclass
 
-from patchkit.errors import EnvironmentFault, Finding
+from patchkit.errors import EnvironmentFault, Finding, Where
 from patchkit.files.growing import remove_folder
 from patchkit.files.shared import nobody_uses
 
@@ -45,13 +45,34 @@ _PARTS = (
 
 
 def cache_root() -> str:
-    """The cache folder: $PATCHKIT_CACHE, else the system's cache folder for patchkit."""
+    """The cache folder: $PATCHKIT_CACHE, else the system's cache folder for patchkit.
+
+    Raises EnvironmentFault(disk) where a file stands there, or where a folder above should.
+    """
     named = os.environ.get(VARIABLE)
     if named:
-        return os.path.abspath(os.path.expanduser(named))
+        return _free_of_files(os.path.abspath(os.path.expanduser(named)))
     from platformdirs import user_cache_dir
 
-    return user_cache_dir("patchkit")
+    return _free_of_files(user_cache_dir("patchkit"))
+
+
+def _free_of_files(root: str) -> str:
+    at = root
+    while not os.path.lexists(at) and os.path.dirname(at) != at:
+        at = os.path.dirname(at)
+    if os.path.isdir(at):
+        return root
+    raise EnvironmentFault(
+        Finding(
+            "disk",
+            f"the cache cannot be in {root}: {at} is no folder",
+            Where(file=at),
+            expected="a folder, or nothing",
+            found="a link to nothing" if os.path.islink(at) else "a file",
+            next=f"{VARIABLE}=DIR with a folder, or without that variable",
+        )
+    )
 
 
 def usage(root: str | None = None) -> list[Usage]:

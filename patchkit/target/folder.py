@@ -99,10 +99,13 @@ def revert(to: str | os.PathLike[str], *, dry: bool = False) -> Result:
                     next="patchkit apply FILE… --to " + at,
                 )
             )
-        edited = _edited(root, record, set(record.now()))
+        before = record.before()
+        # What was put back by hand is as it is to be.
+        back = {path for path, row in before.items() if blob(root.get(path)) == row}
+        edited = _edited(root, record, set(record.now()) - back)
         if edited:
             return Result((), tuple(edited), recovered=recovered)
-        changes = {path: _old(at, row) for path, row in record.before().items()}
+        changes = {path: _old(at, row) for path, row in before.items() if path not in back}
         if not dry:
             _commit(root, at, changes, Record(()), "revert")
         return Result((), (), tuple(sorted(changes)), recovered)
@@ -168,19 +171,23 @@ def _recover(at: str) -> Recovered | None:
 
 def _edited(root: Root, record: Record, paths: set[str]) -> list[Finding]:
     found = []
-    now = record.now()
+    now, before = record.now(), record.before()
     for path in sorted(paths):
         expected, file = now[path], root.get(path)
+        back = blob(file) == before[path]
         if blob(file) != expected:
             found.append(
                 Finding(
                     "foreign-edit",
-                    f"{path} is not as patchkit left it",
+                    f"{path} is not as patchkit left it"
+                    + (", but as it was before the patches" if back else ""),
                     Where(file=path),
                     expected=str(expected) if expected else "no file",
                     found=str(blob(file)) if file else "no file",
-                    next="put your change aside (or into a patch of its own), restore the file, "
-                    "and run the command again",
+                    next=f"patchkit revert --to {root.at}, then the same again"
+                    if back
+                    else "put your change aside (or into a patch of its own) and give the file "
+                    "back what it had with the patches, or before them; then the same again",
                 )
             )
     return found

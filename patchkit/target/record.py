@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from patchkit.engine.model import EXECUTABLE, REGULAR, SYMLINK, File
 from patchkit.engine.paths import unsafe
-from patchkit.errors import Finding, Refused, Where
+from patchkit.errors import Finding, Refused, Where, unreadable
 from patchkit.files.atomic import read_file
 from patchkit.files.root import OWN
 from patchkit.series.lockfile import Blob
@@ -65,10 +65,11 @@ def read_record(at: str) -> Record:
         raise Refused(
             Finding(
                 "journal",
-                f"the record of what was applied cannot be read: {error}",
+                f"the record of what was applied cannot be read: {unreadable(error)}",
                 Where(file=where),
                 expected=f"a record of format {FORMAT}",
-                next=f"restore the folder from its source, or remove {where} to keep it as it is",
+                next=f"restore the folder from its source, or remove {where} to keep it as it is; "
+                f"the old files stand in {os.path.join(at, OWN, 'base')}, compressed",
             )
         ) from error
 

@@ -13,13 +13,15 @@ import os
 from dataclasses import dataclass
 
 from patchkit.engine.model import GITLINK, File
-from patchkit.errors import Finding, Refused, Where
+from patchkit.errors import Finding, Refused, Where, unreadable
 from patchkit.files.atomic import make_folder, move_folder, read_file, write_file
 from patchkit.files.growing import remove_folder
 from patchkit.files.lock import locked
 from patchkit.files.root import Root
 from patchkit.files.transaction import Recovered, change, recover
+from patchkit.store.pipes import ObjectReader
 from patchkit.store.repo import Store
+from patchkit.store.tree import StoreTree
 from patchkit.target.checkout import (
     BRANCH,
     check_out,
@@ -78,7 +80,7 @@ def write(store: Store, wanted: Wanted, to: str | os.PathLike[str]) -> Written:
     at = os.path.abspath(to)
     parent = os.path.dirname(at)
     make_folder(parent)
-    with locked(os.path.join(parent, f".{os.path.basename(at)}.pk-lock")):
+    with locked(os.path.join(parent, f".{os.path.basename(at)}.pk-lock"), remove=True):
         _sweep(parent, os.path.basename(at))
         if not os.path.lexists(at) or (os.path.isdir(at) and not os.listdir(at)):
             return _make(store, wanted, at)
@@ -103,6 +105,21 @@ def laid_out(to: str | os.PathLike[str]) -> str:
     Raises Refused(target-exists, journal) where it is none of ours.
     """
     return _read_state(os.path.abspath(to)).commits[-1]
+
+
+def edited_since(store: Store, to: str | os.PathLike[str]) -> tuple[str, ...] | None:
+    """Every tracked path that is not as the work tree at `to` was written, whatever was committed
+    there since; None where it is none of ours. Raises Refused(journal).
+    """
+    at = os.path.abspath(to)
+    if not os.path.isfile(os.path.join(at, STATE)):
+        return None
+    tree = _read_state(at).trees[-1]
+    with ObjectReader(store.git_dir, os.path.join(at, ".git", "objects")) as objects:
+        listed = {e.path: (e.mode, e.oid) for e in StoreTree(tree, objects).walk()}
+    index = {e.path: (e.mode, e.oid) for e in index_entries(store, at)}
+    paths = {p for p in {*listed, *index} if listed.get(p) != index.get(p)}
+    return tuple(sorted(paths.union(edited_paths(store, at))))
 
 
 # -- new -------------------------------------------------------------------------------------
@@ -280,7 +297,7 @@ def _read_state(at: str) -> _State:
         raise Refused(
             Finding(
                 "journal",
-                f"the record of what was applied cannot be read: {error}",
+                f"the record of what was applied cannot be read: {unreadable(error)}",
                 Where(file=where),
                 next="apply --to another folder, or remove this one",
             )
@@ -288,4 +305,4 @@ def _read_state(at: str) -> _State:
     return state
 
 
-__all__ = ["BRANCH", "Wanted", "Written", "laid_out", "would_write", "write"]
+__all__ = ["BRANCH", "Wanted", "Written", "edited_since", "laid_out", "would_write", "write"]
