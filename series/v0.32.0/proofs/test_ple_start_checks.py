@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pinned PLE table that the host has no room for is refused, not asked for."""
+
+import resource
+from types import SimpleNamespace as Names
+
+import _ple
+import pytest
+import torch
+import vllm.models.qwen4_exp.nvidia.ngram_embedding as ngram
+
+GIB = 1 << 30
+
+
+@pytest.fixture(autouse=True)
+def host(monkeypatch):
+    """A machine with 8 GiB, 3 of them free, and a driver that pins what it is asked."""
+    import psutil
+
+    memory = Names(total=8 * GIB, available=3 * GIB)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
+    asked = []
+    empty = torch.empty
+
+    def pinned_empty(*size, pin_memory=False, **kwargs):
+        if pin_memory:
+            asked.append(size)
+            if host.refuses:
+                raise RuntimeError("CUDA error: out of memory")
+            return empty(0, size[-1], **kwargs)
+        return empty(*size, **kwargs)
+
+    monkeypatch.setattr(torch, "empty", pinned_empty)
+    host = Names(memory=memory, asked=asked, refuses=False)
+    no_cgroup = monkeypatch.setattr
+    try:
+        from vllm.utils import host_memory
+    except ImportError:
+        return host
+    no_cgroup(host_memory, "_CGROUP", host_memory.Path("/nowhere"))
+    return host
+
+
+def pin(gib, ranks=1, devices=1):
+    """Allocate a table of this size as each of `ranks` ranks does."""
+    layer = object.__new__(ngram.Qwen4ExpPLEPinnedHostEmbedding)
+    torch.nn.Module.__init__(layer)
+    layer.tp_size = ranks
+    rows = int(gib * GIB) // 160
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.accelerator, "device_count", lambda: devices)
+        return layer.allocate_embedding_weight(rows, 160, torch.float8_e4m3fn)
+
+
+def refusal(*args, **kwargs):
+    try:
+        pin(*args, **kwargs)
+    except RuntimeError as error:
+        return str(error)
+    pytest.fail("the allocation was let through")
+
+
+def test_a_table_that_fits_is_pinned(host):
+    pin(2)
+    assert host.asked
+
+
+@pytest.mark.witness
+def test_more_than_is_available_is_refused(host):
+    message = refusal(3.5)
+    assert not host.asked, "pinned before it was checked"
+    assert "needs 3.5 GiB of pinned memory" in message
+    assert "3.0 GiB are available" in message
+    assert '--engram-config \'{"placement": "disk"}\'' in message
+
+
+@pytest.mark.witness
+def test_what_all_ranks_of_the_host_need_is_counted(host):
+    message = refusal(2.75, ranks=3, devices=4)
+    assert not host.asked, "pinned before it was checked"
+    assert "each of 3 ranks" in message and "8.0 GiB in all" in message
+
+
+def test_ranks_on_other_hosts_are_not_counted(host):
+    pin(2.75, ranks=3, devices=1)
+    assert host.asked
+
+
+@pytest.mark.witness
+@pytest.mark.parametrize("limit", [64 << 10, resource.RLIM_INFINITY])
+def test_a_refusal_of_the_driver_is_explained(host, monkeypatch, limit):
+    monkeypatch.setattr(resource, "getrlimit", lambda what: (limit, limit))
+    host.refuses = True
+    message = refusal(2)
+    assert "CUDA error: out of memory" in message
+    assert "3.0 GiB are available" in message, message
+    if limit == resource.RLIM_INFINITY:
+        assert "`ulimit -l` sets no limit" in message
+    else:
+        assert "`ulimit -l` is 64 KiB" in message
+        assert "memlock=-1" in message
+
+
+def test_a_containers_limit_is_the_host(host, monkeypatch, tmp_path):
+    from vllm.utils import host_memory
+
+    monkeypatch.setattr(host_memory, "_CGROUP", tmp_path)
+    (tmp_path / "memory.max").write_text(f"{4 * GIB}\n")
+    (tmp_path / "memory.current").write_text(f"{3 * GIB}\n")
+    # Clean page cache counts as used, yet is there for the asking.
+    stat = f"anon {GIB}\ninactive_file {GIB}\nactive_file {GIB // 2}\n"
+    (tmp_path / "memory.stat").write_text(stat)
+    assert host_memory.host_memory() == (4 * GIB, 2.5 * GIB)
+    pin(2.25)
+    assert "2.5 GiB are available" in refusal(2.75)
+    (tmp_path / "memory.max").write_text("max\n")
+    assert host_memory.host_memory() == (8 * GIB, 3 * GIB)
+
+
+def test_the_check_can_be_turned_off(host, monkeypatch):
+    monkeypatch.setenv("VLLM_HOST_MEMORY_CHECK", "0")
+    pin(3.5)
+    assert host.asked
+
+
+def test_the_disk_placements_staging_is_checked(host):
+    import vllm.models.qwen4_exp.nvidia.disk_embedding as disk
+
+    host.memory.available = 1 << 20
+    with _ple.world(), pytest.raises(RuntimeError, match="rows of 512 tokens needs"):
+        config = _ple.engram(placement="disk")
+        _ple.embedding(config, torch.float8_e4m3fn, max_tokens=512)
+    assert disk
