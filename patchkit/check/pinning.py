@@ -86,7 +86,7 @@ def complete(project: Project, store: Store, name: str, progress: Progress = sil
     upstream = project.pins.upstream_of(pin)
     progress(f"ask {upstream.name} for {name}", 0)
     try:
-        found = tag_commit(store, upstream, name)
+        found = _tagged(store, upstream, _tags(name, _version_in(name) or _version_of(pin)))
     except EnvironmentFault as error:
         then = "run it where the git server can be reached; until then all else works as it is"
         raise EnvironmentFault(*(replace(f, next=then) for f in error.findings)) from None
@@ -143,15 +143,30 @@ def _commit(store: Store, asked: Asked, notes: list[Finding], progress: Progress
         return whole
     progress(f"ask {asked.upstream.name} for {asked.name}", 0)
     version = asked.version or _version_in(asked.name)
-    tags = dict.fromkeys((asked.name, f"v{version}", version) if version else (asked.name,))
     try:
-        found = next(filter(None, (tag_commit(store, asked.upstream, t) for t in tags)), "")
+        found = _tagged(store, asked.upstream, _tags(asked.name, version))
     except EnvironmentFault as error:
         notes.append(_unasked(error, asked))
         return whole
     if found and asked.commit and not found.startswith(asked.commit):
         raise Refused(_moved(asked.name, asked.commit, found))
     return found or whole
+
+
+def _tags(name: str, version: str) -> tuple[str, ...]:
+    """How the tag of a pin may be called: as the pin, or as its release."""
+    return tuple(dict.fromkeys((name, f"v{version}", version) if version else (name,)))
+
+
+def _tagged(store: Store, upstream: Upstream, tags: tuple[str, ...]) -> str:
+    """The commit of the first of `tags` that there is; "" for none."""
+    return next(filter(None, (tag_commit(store, upstream, tag) for tag in tags)), "")
+
+
+def _version_of(pin: Pin) -> str:
+    """The release that the pin's sdist is of, by its name; "" where it has none."""
+    name = next((file for file in sorted(pin.files) if file.endswith(SDIST)), "")
+    return name.removesuffix(SDIST).rpartition("-")[2]
 
 
 def _files(asked: Asked, commit: str, notes: list[Finding], progress: Progress) -> dict[str, str]:

@@ -218,6 +218,19 @@ def test_complete_brings_the_files_of_a_release_that_has_none(
     assert load_pins(plan.data).pin("v1.0") == plan.pin
 
 
+def test_a_pin_that_is_not_called_as_its_release_is_completed_by_the_releases_tag(
+    pip: Web, daemon: Daemon, store: Store, tmp_path: Path
+) -> None:
+    data = sdist(daemon.commit)
+    serve(pip, data)
+    pin = (
+        f'[pins.stable]\nupstream = "demo"\ncommit-prefix = "{daemon.commit[:9]}"\n'
+        f'[pins.stable.files]\n"{NAME}" = "sha256:{sha256(data)}"\n'
+    )
+    plan = pinning.complete(made(tmp_path / "p", daemon.url, pin), store, "stable")
+    assert plan.pin.commit == daemon.commit
+
+
 def test_complete_refuses_a_tag_that_is_another_commit_and_one_that_is_gone(
     daemon: Daemon, store: Store, tmp_path: Path
 ) -> None:
