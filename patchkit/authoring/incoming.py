@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from patchkit.authoring.gitlog import commits_of
 from patchkit.authoring.names import ENDINGS, free_name, from_file, from_subject, patch_name
 from patchkit.engine.mail import decode, encoded_parts
 from patchkit.engine.parse_prose import BOM
@@ -21,7 +22,11 @@ from patchkit.series.quilt import MAX_BYTES, NAME, Entry, SeriesFile, parse_seri
 
 _GIT_MARK = re.compile(rb"From [0-9a-f]{7,64} \w{3} \w{3} ")
 _MBOX_MARK = re.compile(rb"From \S+ +\w{3} \w{3} +\d+ +\d\d:\d\d")
-_DIFF = re.compile(rb"^(?:diff -|Index: |--- |\+\+\+ |@@ |\*\*\* |Binary files )", re.MULTILINE)
+_DIFF = re.compile(
+    # Of stars only what a context diff begins with: a cover letter has "*** BLURB HERE ***".
+    rb"^(?:diff -|Index: |--- |\+\+\+ |@@ |\*\*\* .*\n--- |Binary files )",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -161,8 +166,11 @@ def _files(paths: list[str], taken: list[str], home: str) -> Arrived:
     notes: list[Finding] = []
     names: list[str] = []
     for path in paths:
-        mails = split_mails(given_file(path, PATCH_LIMIT))
-        patches = [mail for mail in mails if len(mails) == 1 or _DIFF.search(mail)]
+        given = given_file(path, PATCH_LIMIT)
+        commits = commits_of(split_lines(given))
+        mails = commits or split_mails(given)
+        alone = len(mails) == 1 and not (len(paths) > 1 and _is_mail(mails[0]))
+        patches = [mail for mail in mails if alone or _DIFF.search(mail)]
         notes += [_cover(path, mail) for mail in mails if mail not in patches]
         for number, mail in enumerate(patches, 1):
             data, said = plain(mail, path)
@@ -173,11 +181,18 @@ def _files(paths: list[str], taken: list[str], home: str) -> Arrived:
             else:
                 subject = parse_header(_head(data)).subject
                 name = free_name(from_subject(subject), taken)
-                said = (f"mail {number} of {len(patches)} in the file", *said)
+                kind = "commit" if commits else "mail"
+                said = (f"{kind} {number} of {len(patches)} in the file", *said)
             name = free_name(name, names)
             names.append(name)
             found.append(Incoming(name, data, path, said=said, fixed=at_home))
     return Arrived(tuple(found), None, tuple(notes))
+
+
+def _is_mail(data: bytes) -> bool:
+    """Whether it can be a cover letter: it has the fields that a mail begins with."""
+    header = parse_header(_head(data)[: 1 << 16])
+    return header.shape == "mail" and bool(header.subject)
 
 
 def split_mails(data: bytes) -> list[bytes]:

@@ -1,0 +1,81 @@
+"""What people have at hand: a format-patch folder with its cover letter, git show, git log -p."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from patchkit.series.header import parse_header
+from tests.unit.authoring.making import Bench
+from tests.unit.authoring.test_commits import order
+from tests.unit.authoring.test_importing import put
+
+
+@pytest.fixture
+def repository(bench: Bench) -> Path:
+    """A clone of the upstream with two commits on it, the second on top of the first's lines."""
+    at = bench.source
+    git(at, "init", "-q")
+    git(at, "add", ".")
+    git(at, "commit", "-qm", "base")
+    other = at.parent / "clone"
+    git(at.parent, "clone", "-q", str(at), str(other))
+    lanes = other / "engine/lanes.py"
+    for number, (old, new) in enumerate([("line 5\n", "line five\n"), ("line five\n", "line V\n")]):
+        lanes.write_text(lanes.read_text().replace(old, new))
+        message = f"[ci] Say {new.strip()}\n\nWhy, indented:\n\n    diff --git is text here\n"
+        git(
+            other,
+            "commit",
+            "-qam",
+            message,
+            GIT_AUTHOR_DATE=f"2031-01-0{number + 1}T10:00:00 +0100",
+        )
+    subprocess.run(["rm", "-rf", str(at / ".git")], check=True)
+    return other
+
+
+def git(at: Path, *args: str, **env: str) -> str:
+    who = {"GIT_AUTHOR_NAME": "Jörg", "GIT_AUTHOR_EMAIL": "j@example.org"}
+    who |= {"GIT_COMMITTER_NAME": "C", "GIT_COMMITTER_EMAIL": "c@example.org"}
+    done = subprocess.run(
+        ["git", *args], cwd=at, env={**os.environ, **who, **env}, capture_output=True, check=True
+    )
+    return done.stdout.decode()
+
+
+def test_git_show_keeps_author_date_and_message(
+    bench: Bench, repository: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "x.txt").write_text(git(repository, "show", "HEAD~1"))
+    put(bench, tmp_path / "x.txt")
+    header = parse_header(bench.patches()["x.patch"])
+    assert header.author == "Jörg <j@example.org>"
+    assert header.date == "Wed, 1 Jan 2031 10:00:00 +0100"
+    assert header.subject == "ci: Say line five"
+    assert header.body == "Why, indented:\n\n    diff --git is text here"
+    assert bench.check() == []
+
+
+def test_git_log_is_read_oldest_first_a_commit_a_patch(
+    bench: Bench, repository: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "log.txt").write_text(git(repository, "log", "-p", "-2"))
+    put(bench, tmp_path / "log.txt")
+    assert order(bench) == ["ci-say-line-five.patch", "ci-say-line-v.patch"]
+    assert b"+line V" in bench.patches()["ci-say-line-v.patch"]
+    assert bench.check() == []
+
+
+def test_a_cover_letter_in_a_folder_is_left_out_and_said(
+    bench: Bench, repository: Path, tmp_path: Path
+) -> None:
+    at = tmp_path / "fp"
+    git(repository, "format-patch", "-q", "--cover-letter", "-o", str(at), "HEAD~2")
+    (note,) = put(bench, at).findings
+    assert note.note
+    assert "a mail without a diff is left out" in note.message
+    assert order(bench) == ["ci-Say-line-five.patch", "ci-Say-line-V.patch"]
