@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from patchkit.derive.project import Project
+from patchkit.derive.project import Project, find
 from patchkit.derive.selection import Selection
-from patchkit.errors import Refused, UsageFault
+from patchkit.errors import PatchkitError, Refused, UsageFault
 from patchkit.series.lockfile import Chain, Lock
 from patchkit.series.pins import Pin, Upstream
 from patchkit.target.dist_info import find_dist, release
@@ -129,7 +129,20 @@ def packet(
         steps,
         tuple(exclude),
         facts.native,
+        selection.upto is None,
     )
+
+
+def known_packets(start: str, sites: Sequence[str]) -> list[Packet]:
+    """Every locked selection of the pins that are installed; none where no project is at hand, or
+    its series is not as locked."""
+    try:
+        project = find(start)
+        pins = choose_pins(project, (), sites)
+        stacks = [*project.locked_stacks, None]
+        return [packet(project, pin, Selection(stack)) for pin in pins for stack in stacks]
+    except PatchkitError:
+        return []
 
 
 def _with_chain(lock: Lock, stack: str | None, chain: Chain) -> Lock:

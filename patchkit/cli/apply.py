@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from patchkit.cli.options import Installed, Json, Offline, Python, Site, Source, Stack
+from patchkit.cli.options import Exclude, Installed, Json, Offline, Python, Site, Source, Stack
 from patchkit.errors import UsageFault
 
 EXAMPLES = (
@@ -66,14 +66,7 @@ def run(
     installed: Installed = False,
     python: Python = None,
     site: Site = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--exclude",
-            metavar="GLOB",
-            help="With --installed: leave out these files of the patches, as 'tests/*'.",
-        ),
-    ] = None,
+    exclude: Exclude = None,
     offline: Offline = False,
     as_json: Json = False,
 ) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Asked:
     """The command line of an installed target. every: the whole series. check: write nothing.
-    what: how a message names what to apply, where no pin is given."""
+    what: the words of the command line that name loose patches."""
 
     start: str
     python: str | None = None
@@ -30,7 +30,7 @@ class Asked:
     exclude: tuple[str, ...] = ()
     check: bool = False
     as_json: bool = False
-    what: str = "--pin PIN"
+    what: tuple[str, ...] = ()
 
     def sites(self) -> tuple[str, ...]:
         """The folders of packages that are meant."""
@@ -49,19 +49,22 @@ class Asked:
 
     def words(self) -> Words:
         """The commands that messages name."""
+        from shlex import join
+
         from patchkit.target.installed_words import Words
 
-        where = "".join(
-            f" {option} {value}"
-            for option, value in (("--python", self.python), ("--site", self.site))
-            if value is not None
-        )
-        pins = "".join(f" --pin {pin}" for pin in self.pins) or f" {self.what}"
-        stack = f" --stack {self.stack}" if self.stack else " --all" if self.every else ""
+        own = ["patchkit", *(("-C", self.start) if self.start != "." else ())]
+        options = (("--python", self.python), ("--site", self.site))
+        where = ["--installed", *(w for name, v in options if v is not None for w in (name, v))]
+        what = [word for pin in self.pins for word in ("--pin", pin)]
+        if not self.what:
+            what += ["--stack", self.stack] if self.stack else ["--all"] if self.every else []
+            what += ["--upto", self.upto] if self.upto else []
+        excluded = [word for pattern in self.exclude for word in ("--exclude", pattern)]
         return Words(
-            f"patchkit apply{pins}{stack} --installed{where}",
-            f"patchkit check --installed{where}",
-            f"patchkit revert --installed{where}",
+            join([*own, "apply", *self.what, *what, *where, *excluded]),
+            join([*own, "check", *where]),
+            join([*own, "revert", *where]),
         )
 
 
@@ -99,7 +102,11 @@ def run_files(
     from patchkit.target.installed import apply_loose
 
     out = Out("apply", as_json=asked.as_json)
-    asked = replace(asked, what=f"--series {series}" if series is not None else "FILE…")
+    what = ["--series", series] if series is not None else [*files]
+    what += [word for at in accept for word in ("--accept", at)]
+    what += ["-p", str(strip)] if strip is not None else []
+    what += ["--directory", directory] if directory is not None else []
+    asked = replace(asked, what=tuple(what))
     steps = steps_of(files, series, strip, directory, out)
     done = apply_loose(
         asked.sites(),
@@ -115,11 +122,15 @@ def run_files(
 
 def run_revert(asked: Asked) -> int:
     """Take back whatever is patched there; the exit code is returned."""
+    from patchkit.check.installed import known_packets
     from patchkit.target.installed import revert
     from patchkit.target.installed_said import taken_back
 
     out = Out("revert", as_json=asked.as_json)
-    done = revert(asked.sites(), (), asked.words(), dry=asked.check)
+    sites = asked.sites()
+    done = revert(
+        sites, (), asked.words(), dry=asked.check, packets=lambda: known_packets(asked.start, sites)
+    )
     recovered(out, done)
     out.find(done.findings)
     out.put(
@@ -136,15 +147,14 @@ def run_revert(asked: Asked) -> int:
 def report(out: Out, done: Done, asked: Asked, titles: Sequence[str]) -> None:
     """Say what was done to each package, or would be. titles: one a packet; none for loose
     patches, whose table is one for all packages."""
-    from patchkit.target.installed_cut import left_out_note
+    from patchkit.target.installed_cut import left_out_notes
     from patchkit.target.installed_hints import caches_of, cuda_note
     from patchkit.target.installed_said import clear_caches
 
     recovered(out, done)
     out.find(done.findings)
     left = sorted({path for plan in done.plans for path in plan.left_out})
-    if left:
-        out.find([left_out_note(left)])
+    out.find(left_out_notes(left, asked.exclude))
     shown = done.plans if titles else done.plans[:1]
     patches: list[dict[str, Any]] = []
     for number, plan in enumerate(shown):

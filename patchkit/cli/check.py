@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.options import Installed, Json, Offline, Pin, Python, Site, Source, Stack
+from patchkit.cli.options import Exclude, Installed, Json, Offline, Pin, Python, Site, Source, Stack
+
+if TYPE_CHECKING:
+    from patchkit.derive.base import Bases
+    from patchkit.errors import Finding
 
 EXAMPLES = (
     "Examples:  patchkit check    patchkit check --pin v0.30.0 --json    "
@@ -25,6 +29,10 @@ def run(
     installed: Installed = False,
     python: Python = None,
     site: Site = None,
+    exclude: Exclude = None,
+    upstream: bool = typer.Option(
+        False, "--upstream", help="Ask, too, whether pull requests of the series have moved on."
+    ),
     offline: Offline = False,
     as_json: Json = False,
 ) -> None:
@@ -34,15 +42,21 @@ def run(
     from patchkit.errors import ENVIRONMENT, UsageFault
 
     out = Out("check", as_json=as_json)
+    if upstream and (offline or installed or tree is not None):
+        raise UsageFault.because(
+            "--upstream asks the network about a series: not with --offline, --installed or --tree"
+        )
     if installed:
         from patchkit.cli.apply_installed import Asked
         from patchkit.cli.check_installed import check_installed
 
         pins = (pin,) if pin is not None else ()
-        asked = Asked(context.obj, python, site, pins, stack, as_json=as_json)
+        asked = Asked(
+            context.obj, python, site, pins, stack, exclude=tuple(exclude or ()), as_json=as_json
+        )
         raise typer.Exit(check_installed(out, asked))
-    if python is not None or site is not None:
-        raise UsageFault.because("--python and --site go with --installed")
+    if python is not None or site is not None or exclude:
+        raise UsageFault.because("--python, --site and --exclude go with --installed")
     project = find(context.obj)
     if tree is not None:
         from patchkit.cli.check_tree import check_tree
@@ -64,6 +78,8 @@ def run(
         for name in names:
             report = check_pin(project, project.pins.pin(name), bases, stack=stack, source=source)
             out.find(report.findings)
+            if upstream and project.has_series(name):
+                out.find(_moved(bases, name))
             reports.append(report)
             if not report.stacks:
                 rows.append((name, "", "", report.state, ""))
@@ -93,3 +109,12 @@ def run(
         f"{drift} finding(s), {len(out.findings) - drift} note(s)" if out.findings else "clean"
     )
     raise typer.Exit(out.close(ENVIRONMENT if any(r.not_verified for r in reports) else None))
+
+
+def _moved(bases: Bases, pin: str) -> tuple[Finding, ...]:
+    """What the git servers say of the pull requests that the pin's patches came from."""
+    from patchkit.bring.pull import moved
+
+    project = bases.project
+    upstream = project.pins.upstream_of(project.pins.pin(pin))
+    return moved(bases.store, upstream, project.series(pin, strict=False))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patchkit.cli.apply_installed import Asked
 from patchkit.cli.out import Out
 from patchkit.errors import Finding, Refused
+
+ASKED = "asked"
+RECORDED = "recorded"
+DEFAULT = "default"
 
 if TYPE_CHECKING:
     from patchkit.derive.project import Project
@@ -14,6 +19,7 @@ if TYPE_CHECKING:
     from patchkit.target.dist_info import Dist
     from patchkit.target.installed_check import Status
     from patchkit.target.installed_packet import Packet
+    from patchkit.target.installed_words import Words
 
 
 def check_installed(out: Out, asked: Asked) -> int:
@@ -22,23 +28,37 @@ def check_installed(out: Out, asked: Asked) -> int:
     from patchkit.target.installed_check import status
 
     sites = asked.sites()
-    rows, reports = [], []
-    for dist, packet in _targets(asked, sites):
-        found = status(dist, packet, asked.words())
+    rows, reports, lines = [], [], []
+    for each in _targets(asked, sites):
+        found = status(each.dist, each.packet, each.words)
         out.find(found.findings)
-        rows.append((dist.name, dist.version, found.words, dist.site))
-        reports.append(_json(found))
+        rows.append((each.dist.name, each.dist.version, found.words, each.dist.site))
+        reports.append(_json(found, each))
+        lines.append(f"{each.dist.name}: {_against(found, each)}")
     out.put(packages=reports)
     out.table("", ("package", "version", "state", "site"), rows)
+    for line in lines:
+        out.line(line)
     return out.close()
 
 
-def _targets(asked: Asked, sites: tuple[str, ...]) -> list[tuple[Dist, Packet | None]]:
-    from patchkit.target.dist_info import patched
+@dataclass(frozen=True)
+class _Target:
+    """A package and what it is compared with; packet None: its own record. why: ASKED, RECORDED
+    or DEFAULT, whence the stack is. words: the commands for exactly that."""
+
+    dist: Dist
+    packet: Packet | None
+    why: str
+    words: Words
+
+
+def _targets(asked: Asked, sites: tuple[str, ...]) -> list[_Target]:
+    from patchkit.target.dist_info import patched, record_lost
 
     project = _project(asked)
     if project is None or _loose_only(asked, sites):
-        found = patched(sites)
+        found = patched(sites) or record_lost(sites)
         if not found:
             raise Refused(
                 Finding(
@@ -46,11 +66,29 @@ def _targets(asked: Asked, sites: tuple[str, ...]) -> list[tuple[Dist, Packet | 
                     "no installed package there is patched",
                     expected="a package with a patchkit.json in its dist-info",
                     found="none in " + (", ".join(sites) or "no folder at all"),
-                    next=asked.words().apply,
+                    next=asked.words().apply
+                    if project is not None
+                    else "to patch one: run patchkit apply --installed in the folder of a project "
+                    "(or with -C), or give it patch files",
                 )
             )
-        return [(dist, None) for dist in found]
+        return [_Target(dist, None, RECORDED, asked.words()) for dist in found]
     return _of_project(project, asked, sites)
+
+
+def _against(found: Status, target: _Target) -> str:
+    if target.packet is None:
+        return (
+            "compared with its own record only, so any patches pass; with --pin and --stack it is "
+            "compared with a lock"
+        )
+    why = {
+        ASKED: "",
+        RECORDED: " (the stack that its record names; --stack asks for one)",
+        DEFAULT: " (no stack was named)",
+    }[target.why]
+    excluded = "".join(f" --exclude '{pattern}'" for pattern in target.packet.exclude)
+    return f"compared with the lock: {found.against}{excluded}{why}"
 
 
 def _project(asked: Asked) -> Project | None:
@@ -76,37 +114,42 @@ def _loose_only(asked: Asked, sites: tuple[str, ...]) -> bool:
     return bool(states) and all(state is not None and state.kind == "loose" for state in states)
 
 
-def _of_project(
-    project: Project, asked: Asked, sites: tuple[str, ...]
-) -> list[tuple[Dist, Packet | None]]:
+def _of_project(project: Project, asked: Asked, sites: tuple[str, ...]) -> list[_Target]:
     from patchkit.check.installed import choose_pins, distribution, packet
     from patchkit.derive.selection import Selection
     from patchkit.target.dist_info import find_dist
 
-    out: list[tuple[Dist, Packet | None]] = []
+    out: list[_Target] = []
     for pin in choose_pins(project, asked.pins, sites):
         upstream = project.pins.upstream_of(pin)
         dist = find_dist(sites, distribution(upstream), upstream.package)
-        selection = Selection(_stack(project, asked, dist, pin.name))
-        out.append((dist, packet(project, pin, selection, _excluded(dist), lock_only=True)))
+        stack, why = _stack(project, asked, dist, pin.name)
+        exclude = asked.exclude or (() if why == ASKED else _excluded(dist))
+        one = packet(project, pin, Selection(stack), exclude, lock_only=True)
+        name = stack.name if stack is not None else None
+        named = replace(
+            asked, pins=(pin.name,), stack=name, every=stack is None, upto=None, exclude=exclude
+        )
+        out.append(_Target(dist, one, why, named.words()))
     return out
 
 
-def _stack(project: Project, asked: Asked, dist: Dist, pin: str) -> Stack | None:
-    """The stack to compare with: the one asked about, else the recorded one, else default."""
+def _stack(project: Project, asked: Asked, dist: Dist, pin: str) -> tuple[Stack | None, str]:
+    """The stack to compare with: the one asked about, else the recorded one, else default; and
+    which of these it is."""
     from patchkit.target.installed_base import read_state
 
     if asked.every:
-        return None
+        return None, ASKED
     if asked.stack is not None:
-        return project.stack(asked.stack)
+        return project.stack(asked.stack), ASKED
     state = read_state(dist)
     if state is not None and state.kind == "series" and state.lock.pin.name == pin:
         if state.stack is None:
-            return None
+            return None, RECORDED
         if state.stack in {stack.name for stack in project.locked_stacks}:
-            return project.stack(state.stack)
-    return project.stack("default")
+            return project.stack(state.stack), RECORDED
+    return project.stack("default"), DEFAULT
 
 
 def _excluded(dist: Dist) -> tuple[str, ...]:
@@ -116,8 +159,8 @@ def _excluded(dist: Dist) -> tuple[str, ...]:
     return state.exclude if state is not None else ()
 
 
-def _json(found: Status) -> dict[str, object]:
-    state = found.state
+def _json(found: Status, target: _Target) -> dict[str, object]:
+    state, packet = found.state, target.packet
     return {
         "name": found.dist.name,
         "version": found.dist.version,
@@ -128,5 +171,17 @@ def _json(found: Status) -> dict[str, object]:
         "stack": state.stack if state is not None else None,
         "series": state.digest if state is not None else None,
         "made_by": state.made_by if state is not None else None,
+        "exclude": list(state.exclude) if state is not None else [],
+        "left_out": [{"path": p, "patches": list(names)} for p, names in found.left_out.items()],
+        "compared_with": {"what": "record"}
+        if packet is None
+        else {
+            "what": "lock",
+            "pin": packet.lock.pin.name,
+            "stack": packet.stack,
+            "series": packet.digest,
+            "exclude": list(packet.exclude),
+            "chosen": target.why,
+        },
         "paths": [{"path": p, "state": k, "after": after} for p, k, after in found.paths],
     }

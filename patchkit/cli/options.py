@@ -66,6 +66,14 @@ Python = Annotated[
         "environment's, else python3.",
     ),
 ]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude",
+        metavar="GLOB",
+        help="With --installed: leave out these files of the patches, as 'tests/*'.",
+    ),
+]
 Site = Annotated[
     str | None,
     typer.Option("--site", metavar="DIR", help="With --installed: the site-packages folder."),

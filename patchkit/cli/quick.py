@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_VALUES = ("-C", "--pin", "--stack", "--python", "--site")
+_VALUES = ("-C", "--pin", "--stack", "--python", "--site", "--exclude")
 
 
 def quick(args: Sequence[str]) -> int | None:
@@ -40,6 +40,7 @@ def quick(args: Sequence[str]) -> int | None:
         given.get("--site"),
         (given["--pin"],) if "--pin" in given else (),
         given.get("--stack"),
+        exclude=(given["--exclude"],) if "--exclude" in given else (),
         as_json=as_json,
     )
     return check_installed(Out("check", as_json=as_json), asked)

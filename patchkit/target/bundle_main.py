@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 
@@ -70,13 +71,14 @@ def _parser(name: str) -> argparse.ArgumentParser:
 
 
 def _words(program: str, site: str | None) -> Words:
-    where = f" --site {site}" if site else ""
-    return Words(*(f"python {program} {verb}{where}" for verb in ("apply", "check", "revert")))
+    where = f" --site {shlex.quote(site)}" if site else ""
+    run = f"{shlex.quote(sys.executable or 'python3')} {shlex.quote(program)}"
+    return Words(*(f"{run} {verb}{where}" for verb in ("apply", "check", "revert")))
 
 
 def _apply(sites: Sequence[str], packets: Sequence[Packet], words: Words, *, dry: bool) -> int:
     from patchkit.target.installed import apply_pins
-    from patchkit.target.installed_cut import left_out_note
+    from patchkit.target.installed_cut import left_out_notes
     from patchkit.target.installed_hints import caches_of, cuda_note
     from patchkit.target.installed_said import clear_caches
 
@@ -85,8 +87,7 @@ def _apply(sites: Sequence[str], packets: Sequence[Packet], words: Words, *, dry
         say(done.recovered.words)
     tell(done.findings)
     left = sorted({path for plan in done.plans for path in plan.left_out})
-    if left:
-        tell([left_out_note(left)])
+    tell(left_out_notes(left, [pattern for packet in packets for pattern in packet.exclude]))
     for plan, packet in zip(done.plans, packets):  # noqa: B905  (3.10; one a packet)
         say(f"{plan.dist.name} {plan.dist.version}: {packet.title}, series {packet.digest[:12]}")
         for outcome in plan.outcomes:
@@ -115,6 +116,7 @@ def _check(sites: Sequence[str], packets: Sequence[Packet], words: Words, *, dry
         found = status(find_dist(sites, packet.dist, packet.package), packet, words)
         tell(found.findings)
         say(f"{found.dist.name} {found.dist.version} in {found.dist.site}: {found.words}")
+        say(f"  compared with this bundle: {found.against}")
         code = code if found.ok else REFUSED
     return code
 

@@ -105,6 +105,7 @@ def _packet(row: Mapping[str, Any], read: Read, patches: bool) -> Packet:
         steps,
         tuple(row["exclude"]),
         _never,
+        stack is None and not row["exclude"],
     )
 
 

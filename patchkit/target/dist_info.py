@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,6 +49,38 @@ class Dist:
         if not os.path.isfile(self.at(NAME)):
             raise Refused(_no_record(self))
         return parse_record(read_file(self.at(NAME), MAX_BYTES), self.path(NAME))
+
+    @property
+    def reinstall(self) -> str:
+        """The command that puts the wheel of this release there again, over what is there."""
+        return self.install(self.version)
+
+    def install(self, version: str) -> str:
+        """The command that installs the wheel of a release into this site folder."""
+        wanted = f"{self.name}=={version.partition('+')[0]}"
+        exe = shlex.quote(self._python())
+        installer = _installer(self)
+        if installer == "uv":
+            return f"uv pip install --python {exe} --link-mode=copy --reinstall --no-deps {wanted}"
+        if installer == "conda":
+            return f"conda install --force-reinstall --no-deps {wanted.replace('==', '=')}"
+        return f"{exe} -m pip install --force-reinstall --no-deps {wanted}"
+
+    def _python(self) -> str:
+        """The interpreter that the site folder belongs to: PREFIX/bin of PREFIX/lib/python3.x/…."""
+        prefix = os.path.dirname(os.path.dirname(os.path.dirname(self.site)))
+        for name in ("python3", "python"):
+            if os.path.isfile(os.path.join(prefix, "bin", name)):
+                return os.path.join(prefix, "bin", name)
+        return "python3"
+
+    @property
+    def record_lost(self) -> bool:
+        """Whether RECORD lists our state, and it is not there: patched in place, and no longer
+        known how. A wheel that was built with its patches has no base to go back to anyway."""
+        if "+pk" in self.version or os.path.lexists(self.at(STATE)):
+            return False
+        return self.path(STATE) in self.record.by_path
 
     @cached_property
     def tops(self) -> frozenset[str]:
@@ -138,6 +171,19 @@ def patched(sites: Sequence[str]) -> list[Dist]:
     ]
 
 
+def record_lost(sites: Sequence[str]) -> list[Dist]:
+    """Every distribution of `sites` whose RECORD lists our state though it is gone."""
+    word = STATE.encode("ascii")
+    found = []
+    for dist in (dist for site in sites for dist in distributions(site)):
+        try:
+            if word in read_file(dist.at(NAME), MAX_BYTES) and dist.record_lost:
+                found.append(dist)
+        except PatchkitError:
+            continue
+    return found
+
+
 def pending_journal(site: str) -> Dist | None:
     """The distribution in which an interrupted command left its journal."""
     for name in sorted(_list(site)):
@@ -178,7 +224,7 @@ def _refuse_editable(dist: Dist) -> None:
         found = _EDITABLE.search(read_file(dist.at(NAME), MAX_BYTES))
         where = path_text(found[1]) if found else ""
     if where:
-        tree = where.removeprefix("file://")
+        tree = shlex.quote(where.removeprefix("file://"))
         raise Refused(
             Finding(
                 "unsupported",
@@ -186,7 +232,7 @@ def _refuse_editable(dist: Dist) -> None:
                 Where(file=dist.at("direct_url.json")),
                 expected="a package whose files are in the site folder",
                 found=f"an editable install of {where}",
-                next=f"patch the tree instead: patchkit apply … --to {tree}",
+                next=f"patch the tree instead: patch files, with --to {tree}",
             )
         )
 
@@ -211,7 +257,7 @@ def _no_record(dist: Dist) -> Finding:
         Where(file=dist.at(NAME)),
         expected="a RECORD, as pip, uv and conda write it",
         found=f"none (installed by {_installer(dist)})",
-        next=f"python -m pip install --force-reinstall --no-deps {dist.name}=={dist.version}",
+        next=dist.reinstall,
     )
 
 
@@ -232,10 +278,19 @@ def _legacy(site: str, entry: str) -> Finding:
         Where(file=os.path.join(site, entry)),
         expected="a dist-info folder with a RECORD",
         found=entry,
-        next="patch the tree instead: patchkit apply … --to DIR"
+        next=f"patch the tree instead: --to {shlex.quote(_linked(site, entry))}"
         if link
         else "install it from a wheel, with pip",
     )
+
+
+def _linked(site: str, entry: str) -> str:
+    """The tree that an egg-link leads to: its first line."""
+    try:
+        text = path_text(read_file(on_disk(site, entry), _SMALL))
+    except PatchkitError:
+        text = ""
+    return text.partition("\n")[0].strip() or site
 
 
 def _nowhere(name: str, sites: Sequence[str]) -> Finding:
@@ -244,7 +299,7 @@ def _nowhere(name: str, sites: Sequence[str]) -> Finding:
         f"{name} is not installed there",
         expected=f"a folder {normal(name).replace('-', '_')}-….dist-info",
         found="none in " + (", ".join(sites) or "no folder at all"),
-        next="name the interpreter with --python EXE, or its folder with --site DIR",
+        next="name the interpreter that has it with --python, or its folder with --site",
     )
 
 

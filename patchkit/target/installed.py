@@ -14,6 +14,7 @@ Standard library only: the bundle packs this module.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -30,9 +31,11 @@ from patchkit.target.dist_info import (
     find_dist,
     patched,
     pending_journal,
+    record_lost,
 )
 from patchkit.target.installed_base import edited_since, journal_finding, record_disagrees
 from patchkit.target.installed_packet import Packet
+from patchkit.target.installed_parts import lost_record
 from patchkit.target.installed_pin import plan_pin
 from patchkit.target.installed_plan import APPLIED, REFUSED, Plan, base_files, patchable
 from patchkit.target.installed_state import State
@@ -122,21 +125,27 @@ def revert(
     *,
     dry: bool = False,
     wait: float = WAIT,
+    packets: Callable[[], Sequence[Packet]] = tuple,
 ) -> Done:
     """Take back what was applied in place, byte for byte, RECORD and modes too.
 
-    names: distributions; without any, every one that is patched. Raises Refused: no-op where
-    nothing is patched, unsupported where a wheel was built with its patches.
+    names: distributions; without any, every one that is patched. packets: what a package whose
+    record is lost may be patched with; asked for only then. Raises Refused: no-op where nothing
+    is patched, unsupported where a wheel was built with its patches.
     """
 
     def dists() -> list[Dist]:
         if names:
             return [find_dist(sites, name) for name in names]
-        return patched(sites)
+        return [*patched(sites), *record_lost(sites)]
 
     def plans() -> list[Plan]:
         found = [(dist, patchable(dist, words)) for dist in dists()]
-        made = [plan_revert(dist, state) for dist, state in found if state is not None]
+        made = [
+            plan_revert(dist, state) if state is not None else _plan_lost(dist, packets())
+            for dist, state in found
+            if state is not None or dist.record_lost
+        ]
         if not made:
             raise Refused(_nothing(sites, words, [dist for dist, _ in found]))
         return made
@@ -163,7 +172,8 @@ def plan_revert(dist: Dist, state: State) -> Plan:
         finding
         for path, file in files.items()
         if file is not None
-        and (finding := record_disagrees(rows.get(path), path, file)) is not None
+        and path in rows
+        and (finding := record_disagrees(dist, path, file, rows[path])) is not None
     ]
     if wrong:
         return Plan(dist, REFUSED, findings=tuple(wrong), state=state)
@@ -171,18 +181,32 @@ def plan_revert(dist: Dist, state: State) -> Plan:
     return Plan(dist, APPLIED, part, changed=tuple(sorted(files)), state=state)
 
 
+def _plan_lost(dist: Dist, packets: Sequence[Packet]) -> Plan:
+    """As `plan_revert`, where the record is lost: by content, or refused."""
+    from patchkit.target.installed_lost import recognised
+
+    found = recognised(dist, packets)
+    if found is None:
+        return Plan(dist, REFUSED, findings=(lost_record(dist),))
+    packet, state = found
+    plan = plan_revert(dist, state)
+    note = lost_record(dist, packet.title, "nothing: the patches are taken out of the files")
+    return replace(plan, findings=(note, *plan.findings))
+
+
 def one_site(dists: Sequence[Dist]) -> str:
     """The one folder that all stand in. Raises Refused(unsupported) where there are several."""
     sites = sorted({dist.site for dist in dists})
     if len(sites) == 1:
         return sites[0]
+    each = " and ".join(f"--site {shlex.quote(site)}" for site in sites)
     raise Refused(
         Finding(
             "unsupported",
             "the packages stand in different site folders: one transaction cannot hold them all",
             expected="one site folder",
             found="; ".join(f"{dist.name} in {dist.site}" for dist in dists),
-            next="a command for each folder: --site DIR",
+            next=f"a command for each folder: {each}",
         )
     )
 
@@ -258,7 +282,7 @@ def _nothing(sites: Sequence[str], words: Words, dists: Sequence[Dist] = ()) -> 
         + (f"{named} is not patched" if named else "no package there is patched"),
         expected=f"a {STATE} in a dist-info folder",
         found="none in " + (", ".join(sites) or "no folder at all"),
-        next=words.apply,
+        next=words.check,
     )
 
 

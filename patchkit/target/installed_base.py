@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from patchkit.engine.model import File, blob_id
+from patchkit.engine.model import SYMLINK, File, blob_id, path_text
 from patchkit.engine.quote import show_path
 from patchkit.errors import Finding, Where
 from patchkit.files.atomic import read_file
@@ -31,7 +31,9 @@ def read_state(dist: Dist) -> State | None:
     if not os.path.lexists(dist.at(STATE)):
         return None
     return load_state(
-        read_file(dist.at(STATE), MAX_STATE), os.path.join(dist.site, dist.path(STATE))
+        read_file(dist.at(STATE), MAX_STATE),
+        os.path.join(dist.site, dist.path(STATE)),
+        dist.reinstall,
     )
 
 
@@ -56,7 +58,7 @@ def identity(dist: Dist, pin: LockedPin, version: str, package: str) -> list[Fin
     version: the release that is wanted, "" where it is not known.
     """
     found = []
-    again = f"python -m pip install --force-reinstall --no-deps {dist.name}=={version}"
+    again = dist.install(version)
     if version and release(dist.version) != release(version):
         found.append(
             Finding(
@@ -94,20 +96,24 @@ def _commit(dist: Dist, package: str) -> str:
 def edited_since(dist: Dist, state: State, root: Root) -> list[Finding]:
     """foreign-edit findings: recorded files, or their rows in RECORD, not as they were left."""
     found = []
-    rows = dist.record.by_path
+    links = []
     for path in sorted(state.chain.paths):
         expected, inner = state.chain.after(path), state.site_path(path)
         file = root.get(inner)
-        if blob_oid(expected) != (file.oid if file is not None else None):
-            found.append(_edited(inner, blob_oid(expected), file))
+        if file is not None and file.mode == SYMLINK:
+            links.append(inner)
+        elif blob_oid(expected) != (file.oid if file is not None else None):
+            found.append(_edited(dist, inner, blob_oid(expected), file))
         elif file is not None:
-            wrong = record_disagrees(rows.get(inner), inner, file)
+            wrong = record_disagrees(dist, inner, file)
             found += [wrong] if wrong is not None else []
-    return found
+    return [linked(dist, links), *found] if links else found
 
 
-def record_disagrees(row: Row | None, path: str, file: File) -> Finding | None:
-    """A foreign-edit finding where the file's row in RECORD says another digest."""
+def record_disagrees(dist: Dist, path: str, file: File, row: Row | None = None) -> Finding | None:
+    """A foreign-edit finding where the file's row in RECORD says another digest. row: another
+    row to compare with."""
+    row = row or dist.record.by_path.get(path)
     if row is None or holds(row, file.data) is not False:
         return None
     algorithm = row.digest.partition("=")[0]
@@ -117,20 +123,26 @@ def record_disagrees(row: Row | None, path: str, file: File) -> Finding | None:
         Where(file=path),
         expected=f"{row.digest} ({row.size} bytes), as in RECORD",
         found=f"{digest_of(file.data, algorithm)} ({len(file.data)} bytes)",
-        next="put your change aside (or into a patch of its own) and install the package again",
+        next=f"keep a copy of your change (or make it a patch of its own), then: {dist.reinstall}",
     )
 
 
-def lock_disagrees(path: str, expected: Blob | None, file: File | None, pin: str) -> Finding:
+def lock_disagrees(
+    dist: Dist, path: str, expected: Blob | None, file: File | None, pin: str
+) -> Finding:
     """A foreign-edit finding: RECORD holds, and the lock knows another base file."""
     return Finding(
         "foreign-edit",
         f"{show_path(path)} is not the file of {pin}, though RECORD agrees with it: "
-        "the package was built from other sources",
+        + (
+            f"it was patched, and the record of that ({STATE}) is lost"
+            if dist.record_lost
+            else "the package was built from other sources"
+        ),
         Where(file=path),
         expected=blob_oid(expected) or "no file",
         found=file.oid if file is not None else "no file",
-        next=f"install the wheel of {pin}",
+        next=dist.reinstall,
     )
 
 
@@ -158,7 +170,7 @@ def others_edited(dist: Dist, root: Root, touched: Iterable[str], *, read: bool)
             Where(file=wrong[0]),
             expected="every file as it was installed",
             found=", ".join(show_path(path) for path in wrong[:SHOWN]) + more,
-            next="install the package again, or put the edits into a patch",
+            next=f"{dist.reinstall}, or put the edits into a patch",
             note=True,
         )
     ]
@@ -191,15 +203,39 @@ def lookup_of(root: Root, site_path: Callable[[str], str]) -> Callable[[str], st
     return lookup
 
 
-def _edited(path: str, expected: str | None, file: File | None) -> Finding:
+def links_in(dist: Dist, paths: Iterable[str]) -> list[str]:
+    """Those of the site paths that are symbolic links."""
+    return [path for path in paths if os.path.islink(on_disk(dist.site, path))]
+
+
+def linked(dist: Dist, paths: Sequence[str]) -> Finding:
+    """A symlink-in-path finding for files that lead out of the package."""
+    first, count = show_path(paths[0]), len(paths)
+    leads = os.fsencode(os.readlink(on_disk(dist.site, paths[0])))
+    more = f", and {count - SHOWN} more" if count > SHOWN else ""
+    return Finding(
+        "symlink-in-path",
+        f"{first} is a symbolic link, which is never written through"
+        if count == 1
+        else f"{count} files are symbolic links, which are never written through",
+        Where(file=paths[0]),
+        expected="files",
+        found=f"a link to {show_path(path_text(leads))}"
+        if count == 1
+        else "links: " + ", ".join(show_path(path) for path in paths[:SHOWN]) + more,
+        next=f"install {dist.name} again with files (of uv: --link-mode=copy): {dist.reinstall}",
+    )
+
+
+def _edited(dist: Dist, path: str, expected: str | None, file: File | None) -> Finding:
     return Finding(
         "foreign-edit",
         f"{show_path(path)} is not as patchkit left it",
         Where(file=path),
         expected=expected or "no file",
         found=file.oid if file is not None else "no file",
-        next="put your change aside (or into a patch of its own), restore the file, "
-        "and run the command again",
+        next="keep a copy of your change (or make it a patch of its own), put the file back as it "
+        f"was, or: {dist.reinstall}",
     )
 
 

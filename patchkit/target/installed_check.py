@@ -7,7 +7,7 @@ RECORD by size only, which reads nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from patchkit.engine.quote import show_path
 from patchkit.errors import Finding, Where
@@ -16,15 +16,19 @@ from patchkit.series import state as lockstate
 from patchkit.series.state import TreeState, classify
 from patchkit.target.dist_info import Dist
 from patchkit.target.installed_base import (
+    SHOWN,
     edited_since,
     identity,
     journal_finding,
+    linked,
+    links_in,
     lookup_of,
     others_edited,
     read_state,
     record_disagrees,
 )
 from patchkit.target.installed_packet import Packet
+from patchkit.target.installed_parts import Parts, in_part, left_out, lost_record, otherwise, shown
 from patchkit.target.installed_state import State
 from patchkit.target.installed_words import Words, of
 
@@ -35,15 +39,21 @@ MIXED = lockstate.MIXED
 FOREIGN = lockstate.FOREIGN
 OTHER = "other"
 """Patched as its own record says, and not with what is asked about."""
+PARTIAL = "partial"
+"""Patched, less what --exclude left out."""
+LOST = "lost"
+"""Patched, and nothing says with what."""
 
 
 @dataclass(frozen=True)
 class Status:
     """One package.
 
-    kind: PRISTINE, PATCHED, UPTO, MIXED (partly applied), FOREIGN or OTHER. state: what is
-    recorded. count, patch: of UPTO, how many patches and the last of them. paths: each touched
-    site path with its kind and the last patch whose effect is found.
+    kind: PRISTINE, PATCHED, PARTIAL, UPTO, MIXED (partly applied), FOREIGN, OTHER or LOST.
+    state: what is recorded. count, patch: of UPTO, how many patches and the last. paths: each
+    touched site path with its kind and the last patch whose effect is found. against: what it was
+    compared with, "" for its own record. left_out: of what is recorded, the paths that --exclude
+    left out, each with its patches.
     """
 
     dist: Dist
@@ -53,6 +63,8 @@ class Status:
     patch: str = ""
     paths: tuple[tuple[str, str, str], ...] = ()
     findings: tuple[Finding, ...] = ()
+    against: str = ""
+    left_out: Parts = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -62,12 +74,15 @@ class Status:
     @property
     def words(self) -> str:
         """The state for people: which stack, which series."""
-        if self.kind in (PATCHED, OTHER) and self.state is not None:
+        if self.kind in (PATCHED, PARTIAL, OTHER) and self.state is not None:
             how = "" if self.state.made_by == "in-place" else ", as built"
-            return f"patched ({of(self.state)}{how})"
+            if not self.left_out:
+                return f"patched ({of(self.state)}{how})"
+            return f"partly patched ({of(self.state)}{how}; without {shown(self.left_out)})"
         if self.kind == UPTO:
             return f"patched up to {self.patch} ({self.count} patches)"
-        return {MIXED: "partly applied", FOREIGN: "edited by hand"}.get(self.kind, self.kind)
+        words = {MIXED: "partly applied", FOREIGN: "edited by hand", LOST: "patched, record lost"}
+        return words.get(self.kind, self.kind)
 
 
 def status(dist: Dist, packet: Packet | None = None, words: Words = Words()) -> Status:  # noqa: B008
@@ -79,16 +94,20 @@ def status(dist: Dist, packet: Packet | None = None, words: Words = Words()) -> 
     if packet is not None:
         return _compared(dist, packet, root, state, found, words)
     if state is None:
-        return Status(
-            dist, PRISTINE, None, findings=(*found, *others_edited(dist, root, (), read=False))
-        )
+        lost = [lost_record(dist)] if dist.record_lost else []
+        others = others_edited(dist, root, (), read=False)
+        return Status(dist, LOST if lost else PRISTINE, None, findings=(*found, *lost, *others))
     edited = edited_since(dist, state, root)
     touched = [state.site_path(path) for path in state.chain.paths]
     wrong = {f.where.file for f in edited}
     paths = tuple((p, FOREIGN if p in wrong else PATCHED, "") for p in sorted(touched))
+    parts = left_out(dist, state)
     notes = others_edited(dist, root, touched, read=False)
-    kind = FOREIGN if edited else PATCHED
-    return Status(dist, kind, state, paths=paths, findings=(*found, *edited, *notes))
+    if parts:
+        notes.insert(0, in_part(dist, state, parts))
+    kind = FOREIGN if edited else PARTIAL if parts else PATCHED
+    every = (*found, *edited, *notes)
+    return Status(dist, kind, state, paths=paths, findings=every, left_out=parts)
 
 
 def _compared(
@@ -106,42 +125,68 @@ def _compared(
     touched = [path for path, _, _ in paths]
     if state is not None:
         touched += [state.site_path(path) for path in state.chain.paths]
-    if kind == PATCHED or (kind == PRISTINE and not packet.chain.patches):
+    edited = []
+    if state is not None and (kind != PATCHED or state.exclude != packet.exclude):
+        edited = edited_since(dist, state, root)
+    parts = left_out(dist, state) if state is not None else {}
+    part = otherwise(dist, state, packet, words.apply) if state and not edited else None
+    links = links_in(dist, dict.fromkeys(touched))
+    if links:
+        kind = FOREIGN
+        found.append(linked(dist, links))
+        found += _foreign(dist, tree, packet, root, links)
+    elif part is not None:
+        kind = PARTIAL if parts else OTHER
+        found.append(part)
+    elif kind == PATCHED or (kind == PRISTINE and not packet.chain.patches):
         found += _record(dist, root, touched)
-        if state is not None and not packet.is_state(state) and packet.chain.patches:
+        if state is None:
+            found += _lost(dist, packet, words)
+        elif parts:
+            kind = PARTIAL
+            found.append(in_part(dist, state, parts))
+        if state is not None and state.digest != packet.digest and packet.chain.patches:
             found.append(_reworded(dist, state, packet))
-    elif state is not None and kind != UPTO and not edited_since(dist, state, root):
+    elif state is not None and kind != UPTO and not edited:
         kind = OTHER
-        found.append(_other(dist, state, packet, words))
+        found.append(_other(dist, state, packet, words, tree))
     elif kind == FOREIGN:
-        found += _foreign(dist, tree, packet, root, words)
+        found += [lost_record(dist)] if dist.record_lost else []
+        found += _foreign(dist, tree, packet, root)
     else:
-        found.append(_partly(dist, tree, packet, words))
+        clean = not edited if state is not None else kind == PRISTINE and not dist.record_lost
+        found.append(_partly(dist, tree, packet, words, clean))
     found += others_edited(dist, root, touched, read=False)
-    return Status(dist, kind, state, max(tree.count, 0), tree.patch, paths, tuple(found))
+    against = f"{packet.title}, series {packet.digest[:12]}"
+    count = max(tree.count, 0)
+    return Status(dist, kind, state, count, tree.patch, paths, tuple(found), against, parts)
+
+
+def _lost(dist: Dist, packet: Packet, words: Words) -> list[Finding]:
+    if not dist.record_lost:
+        return []
+    return [lost_record(dist, packet.title, f"{words.apply}, which writes it again")]
 
 
 def _record(dist: Dist, root: Root, touched: Sequence[str]) -> list[Finding]:
-    rows = dist.record.by_path
     found = []
     for path in sorted(set(touched)):
         file = root.get(path)
-        wrong = record_disagrees(rows.get(path), path, file) if file is not None else None
+        wrong = record_disagrees(dist, path, file) if file is not None else None
         found += [wrong] if wrong is not None else []
     return found
 
 
 def _foreign(
-    dist: Dist, tree: TreeState, packet: Packet, root: Root, words: Words
+    dist: Dist, tree: TreeState, packet: Packet, root: Root, links: Sequence[str] = ()
 ) -> list[Finding]:
-    rows = dist.record.by_path
     found = []
     for each in tree.paths:
-        if each.kind != FOREIGN:
-            continue
         path = packet.site_path(each.path)
+        if each.kind != FOREIGN or path in links:
+            continue
         file = root.get(path)
-        record = record_disagrees(rows.get(path), path, file) if file is not None else None
+        record = record_disagrees(dist, path, file) if file is not None else None
         disagrees = "RECORD and the lock disagree" if record else "the lock disagrees"
         details = [f"RECORD: {record.expected}; now {record.found}"] if record else []
         if each.elsewhere:
@@ -154,14 +199,15 @@ def _foreign(
                 Where(file=path),
                 expected=each.patched.oid if each.patched else "no file",
                 found=file.oid if file is not None else "no file",
-                next=f"put the edit aside, install the package again, then {words.apply}",
+                next=f"keep a copy of the edit, then: {dist.reinstall}",
                 details=tuple(details),
             )
         )
     return found
 
 
-def _partly(dist: Dist, tree: TreeState, packet: Packet, words: Words) -> Finding:
+def _partly(dist: Dist, tree: TreeState, packet: Packet, words: Words, clean: bool) -> Finding:
+    """clean: the package is as installed or as recorded, so that applying is the way on."""
     found = {
         PRISTINE: "pristine: as it was installed",
         MIXED: "partly applied: its files are not from one and the same count of patches",
@@ -173,11 +219,17 @@ def _partly(dist: Dist, tree: TreeState, packet: Packet, words: Words) -> Findin
         expected=f"patched: {packet.title}, series {packet.digest[:12]}, "
         f"{len(packet.chain.patches)} patches",
         found=found,
-        next=words.apply,
+        next=words.apply if clean else f"{dist.reinstall}, then {words.apply}",
     )
 
 
-def _other(dist: Dist, state: State, packet: Packet, words: Words) -> Finding:
+def _other(dist: Dist, state: State, packet: Packet, words: Words, tree: TreeState) -> Finding:
+    differ = [
+        show_path(packet.site_path(p.path))
+        for p in tree.paths
+        if len(packet.chain.patches) not in p.counts
+    ]
+    more = f", and {len(differ) - SHOWN} more" if len(differ) > SHOWN else ""
     return Finding(
         "not-built-from-this",
         f"{dist.name} {dist.version} is patched, but not with {packet.title} as it is locked",
@@ -185,6 +237,7 @@ def _other(dist: Dist, state: State, packet: Packet, words: Words) -> Finding:
         expected=f"{packet.title}, series {packet.digest[:12]}",
         found=of(state),
         next=words.apply,
+        details=(f"these files differ: {', '.join(differ[:SHOWN])}{more}",),
     )
 
 

@@ -59,11 +59,11 @@ def cut(patch: Patch, root: Root, place: Place, exclude: Sequence[str] = ()) -> 
             if SYMLINK in (section.old_mode, section.new_mode):
                 findings.append(_link(patch, paths[0]))
         else:
-            findings.append(_across(patch, paths))
+            findings.append(_across(patch, paths, exclude))
     if native:
         findings.insert(0, _needs_build(patch, list(native)))
     elif not kept and not findings:
-        findings.append(_nothing_left(patch, list(left)))
+        findings.append(_nothing_left(patch, list(left), exclude))
     sections = tuple(patch.sections[n] for n in kept)
     return Cut(
         patch if len(sections) == len(patch.sections) else replace(patch, sections=sections),
@@ -73,15 +73,33 @@ def cut(patch: Patch, root: Root, place: Place, exclude: Sequence[str] = ()) -> 
     )
 
 
-def left_out_note(paths: Sequence[str]) -> Finding:
-    """A note that names everything that was left out."""
-    return Finding(
-        "missing-target",
-        f"{len(paths)} file(s) of the patches are not in an installed package, and are left out",
-        expected="files of the package",
-        found="left out: " + ", ".join(show_path(path) for path in paths),
-        note=True,
-    )
+def left_out_notes(paths: Sequence[str], exclude: Sequence[str]) -> list[Finding]:
+    """Notes that name everything that was left out, and whether --exclude or the package did it."""
+    asked = [path for path in paths if excluded(path, exclude)]
+    lacking = [path for path in paths if path not in asked]
+    notes = []
+    if lacking:
+        notes.append(
+            Finding(
+                "missing-target",
+                f"{len(lacking)} file(s) of the patches are not in an installed package, and are "
+                "left out",
+                expected="files of the package",
+                found="left out: " + ", ".join(show_path(path) for path in lacking),
+                note=True,
+            )
+        )
+    if asked:
+        notes.append(
+            Finding(
+                "partly-applied",
+                f"{len(asked)} file(s) of the patches are left out by --exclude",
+                expected="the patches less what --exclude names",
+                found="left out: " + ", ".join(show_path(path) for path in asked),
+                note=True,
+            )
+        )
+    return notes
 
 
 def _needs_build(patch: Patch, paths: Sequence[str]) -> Finding:
@@ -97,8 +115,18 @@ def _needs_build(patch: Patch, paths: Sequence[str]) -> Finding:
     )
 
 
-def _nothing_left(patch: Patch, paths: Sequence[str]) -> Finding:
+def _nothing_left(patch: Patch, paths: Sequence[str], exclude: Sequence[str]) -> Finding:
     shown = ", ".join(show_path(path) for path in paths)
+    if any(excluded(path, exclude) for path in paths):
+        return Finding(
+            "no-op",
+            f"--exclude leaves nothing of {show_path(patch.name)}",
+            Where(patch=patch.name, file=paths[0]),
+            expected="a file of the patch that is not excluded",
+            found="left out by --exclude, or not in an installed package: " + shown,
+            next="exclude less, or leave the whole patch out: choose a stack without it, or name "
+            "the others",
+        )
     return Finding(
         "no-op",
         f"{show_path(patch.name)} changes nothing in an installed package: "
@@ -110,7 +138,17 @@ def _nothing_left(patch: Patch, paths: Sequence[str]) -> Finding:
     )
 
 
-def _across(patch: Patch, paths: Sequence[str]) -> Finding:
+def _across(patch: Patch, paths: Sequence[str], exclude: Sequence[str]) -> Finding:
+    if any(excluded(path, exclude) for path in paths):
+        return Finding(
+            "unsupported",
+            f"{show_path(patch.name)} renames or copies a file, and --exclude takes one of its two "
+            "names only",
+            Where(patch=patch.name, file=paths[0]),
+            expected="both names excluded, or neither",
+            found=" and ".join(show_path(path) for path in paths),
+            next="let --exclude name both, or neither",
+        )
     return Finding(
         "unsupported",
         f"{show_path(patch.name)} moves a file across the package's border",

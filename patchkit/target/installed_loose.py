@@ -212,14 +212,14 @@ class _Loose:
             chain,
         )
         kept = with_kept(tree, final, base, patches)
-        earlier = state.left_out if state is not None else ()
+        earlier = state.exclude if state is not None else ()
         after = State(
             IN_PLACE,
             LOOSE,
             None,
             lock,
-            exclude=self.exclude,
-            left_out=tuple(sorted({*left_out, *earlier})),
+            exclude=tuple(dict.fromkeys((*earlier, *self.exclude))),
+            left_out=tuple(sorted({*left_out, *(state.left_out if state is not None else ())})),
             patches=patches,
             kept=kept,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -185,8 +186,8 @@ def _nobody(sites: Sequence[str], patches: Sequence[Patch]) -> Finding:
         Where(patch=patches[0].name) if patches else Where(),
         expected=f"a package with {shown}",
         found="none in " + (", ".join(sites) or "no folder at all"),
-        next="name the interpreter with --python EXE or its folder with --site DIR; for a tree: "
-        "--to DIR",
+        next="name the interpreter that has it with --python, or its folder with --site; for a "
+        "tree: --to in place of --installed",
     )
 
 
@@ -198,7 +199,8 @@ def _several(patch: Patch, found: Sequence[tuple[Dist, PatchRoot]]) -> Finding:
         Where(patch=patch.name),
         expected="one package",
         found=shown,
-        next=f"patchkit apply … --directory {found[0][1].directory or 'DIR'}",
+        next="say which: "
+        + " or ".join(sorted({f"--directory {root.directory or '.'}" for _, root in found})),
     )
 
 
@@ -208,5 +210,6 @@ def _two_places(trees: Sequence[InstalledTree]) -> Finding:
         "the packages stand in different site folders: one transaction cannot hold them all",
         expected="one site folder",
         found="; ".join(f"{tree.dist.name} in {tree.dist.site}" for tree in trees),
-        next="apply to each with a command of its own: --site DIR",
+        next="a command for each folder: "
+        + " and ".join(sorted({f"--site {shlex.quote(tree.dist.site)}" for tree in trees})),
     )

@@ -39,7 +39,8 @@ class Packet:
     that holds it. version: the pinned release, "" where it is not known. stack: None for the
     whole series. lock: at least the chain of that stack. steps: every patch of the series, in
     order, unselected ones too: their lines count. exclude: patterns of tree paths to leave out.
-    native: whether a tree path takes effect only when compiled.
+    native: whether a tree path takes effect only when compiled. whole_lock: whether the lock
+    speaks of every path of the series, those that other stacks touch too.
     """
 
     dist: str
@@ -51,6 +52,7 @@ class Packet:
     steps: tuple[Step, ...]
     exclude: tuple[str, ...] = ()
     native: Callable[[str], bool] = compiled
+    whole_lock: bool = True
 
     @property
     def chain(self) -> Chain:

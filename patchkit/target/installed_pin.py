@@ -25,10 +25,11 @@ from patchkit.target.installed_base import (
     lock_disagrees,
     others_edited,
     read_state,
-    record_disagrees,
 )
 from patchkit.target.installed_cut import IN, NATIVE, OUT, Cut, cut
+from patchkit.target.installed_lost import rebuilt, stands
 from patchkit.target.installed_packet import Packet
+from patchkit.target.installed_parts import lost_record
 from patchkit.target.installed_plan import (
     ALREADY,
     APPLIED,
@@ -57,8 +58,8 @@ def plan_pin(dist: Dist, packet: Packet, words: Words) -> Plan:
         return Plan(dist, REFUSED, findings=tuple(wrong))
     root = Root(dist.site)
     state = read_state(dist)
-    if state is None and _stands(dist, packet, root):
-        return _already(dist, packet, root, None)
+    if state is None and stands(dist, packet, root):
+        return _unrecorded(dist, packet, root, words)
     if state is not None and state.kind == LOOSE:
         raise Refused(_other_first(dist, state, words, "loose patches"))
     if state is not None:
@@ -79,7 +80,7 @@ def _plan(dist: Dist, packet: Packet, root: Root, state: State | None) -> Plan:
     now = {p: b.mode for p in patched.paths if (b := patched.after(p))} if patched else {}
     tree = InstalledTree(root, dist, packet.root, {**modes, **now})
     base, findings = read_base(root, tree, state, paths)
-    findings += _against_lock(packet, base, findings)
+    findings += _against_lock(dist, packet, base, findings)
     if findings:
         return Plan(dist, REFUSED, findings=tuple(findings))
     clean = Overlay(InstalledTree(root, dist, packet.root, modes), base)
@@ -116,7 +117,9 @@ def _plan(dist: Dist, packet: Packet, root: Root, state: State | None) -> Plan:
     return Plan(dist, APPLIED, part, outcomes, left_out, notes, changed, after)
 
 
-def _against_lock(packet: Packet, base: Files, known: Sequence[Finding]) -> list[Finding]:
+def _against_lock(
+    dist: Dist, packet: Packet, base: Files, known: Sequence[Finding]
+) -> list[Finding]:
     """foreign-edit for every base file that is not the lock's, but those that `known` names."""
     said = {finding.where.file for finding in known}
     found = []
@@ -124,7 +127,7 @@ def _against_lock(packet: Packet, base: Files, known: Sequence[Finding]) -> list
         blob, file, inner = packet.chain.before(path), base.get(path), packet.site_path(path)
         same = (blob.oid if blob else None) == (file.oid if file else None)
         if not same and inner not in said:
-            found.append(lock_disagrees(inner, blob, file, packet.lock.pin.name))
+            found.append(lock_disagrees(dist, inner, blob, file, packet.lock.pin.name))
     return found
 
 
@@ -185,20 +188,18 @@ def _not_as_locked(packet: Packet, base: Tree, changes: Files) -> list[Finding]:
     return found
 
 
-def _stands(dist: Dist, packet: Packet, root: Root) -> bool:
-    """Whether the package is as locked, and RECORD says so: a wheel that was built otherwise."""
-    rows = dist.record.by_path
-    for path in packet.paths():
-        blob, inner = packet.chain.after(path), packet.site_path(path)
-        file = root.get(inner)
-        if (blob.oid if blob else None) != (file.oid if file else None):
-            return False
-        old = packet.chain.before(path)
-        if blob and file and old and old.mode != blob.mode != file.mode:
-            return False  # a patch that changes only the mode
-        if file is not None and record_disagrees(rows.get(inner), inner, file) is not None:
-            return False
-    return bool(packet.paths()) or not packet.chain.patches
+def _unrecorded(dist: Dist, packet: Packet, root: Root, words: Words) -> Plan:
+    """A package as locked, without a record: built so, or its record is lost and written again."""
+    if not dist.record_lost:
+        return _already(dist, packet, root, None)
+    state = rebuilt(dist, packet)
+    if state is None:
+        plan = _already(dist, packet, root, None)
+        note = lost_record(dist, packet.title)
+    else:
+        plan = _plan(dist, packet, root, state)
+        note = lost_record(dist, packet.title, f"nothing: it is written again for {words.revert}")
+    return replace(plan, findings=(note, *plan.findings))
 
 
 def _already(dist: Dist, packet: Packet, root: Root, state: State | None) -> Plan:

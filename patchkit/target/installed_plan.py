@@ -11,7 +11,7 @@ from patchkit.engine.quote import show_path
 from patchkit.errors import Finding, Refused, Where
 from patchkit.files.root import Root
 from patchkit.target.dist_info import Dist
-from patchkit.target.installed_base import blob_oid, read_state, record_disagrees
+from patchkit.target.installed_base import blob_oid, linked, read_state, record_disagrees
 from patchkit.target.installed_replay import gives_back, take_back
 from patchkit.target.installed_state import BUILD, Recorded, State
 from patchkit.target.installed_tree import InstalledTree
@@ -63,8 +63,7 @@ def patchable(dist: Dist, words: Words) -> State | None:
                 Where(file=dist.at("patchkit.json")),
                 expected="a package that was patched in place, or the base wheel",
                 found="a wheel that patchkit built",
-                next=f"reinstall the base wheel: python -m pip install --force-reinstall --no-deps "
-                f"{dist.name}=={dist.version.partition('+')[0]}, then {words.apply}",
+                next=f"reinstall the base wheel: {dist.reinstall}, then {words.apply}",
             )
         )
     return state
@@ -92,7 +91,7 @@ def base_files(tree: InstalledTree, state: State) -> dict[str, File | None]:
                     Where(file=path),
                     expected=blob_oid(before) or "no file",
                     found=file.oid if file is not None else "no file",
-                    next="install the package again",
+                    next=tree.dist.reinstall,
                 )
             )
         out[path] = File(file.data, before.mode) if file is not None and before else None
@@ -106,16 +105,17 @@ def read_base(
     findings. Raises Refused(symlink-in-path, verify-failed)."""
     base: dict[str, File | None] = base_files(tree, state) if state is not None else {}
     findings = []
-    rows = tree.dist.record.by_path
+    inside = [inner for path in paths if path not in base and (inner := tree.site_path(path))]
+    links = [inner for inner in inside if (f := root.get(inner)) and f.mode == SYMLINK]
+    if links:
+        raise Refused(linked(tree.dist, links))
     for path in paths:
         inner = tree.site_path(path)
         if path in base or inner is None:
             continue
         file = root.get(inner)
-        if file is not None and file.mode == SYMLINK:
-            raise Refused(_link(tree.dist, inner))
         if file is not None:
-            wrong = record_disagrees(rows.get(inner), inner, file)
+            wrong = record_disagrees(tree.dist, inner, file)
             findings += [wrong] if wrong is not None else []
         base[path] = tree.get(path)
     return base, findings
@@ -131,15 +131,3 @@ def with_kept(
     if gives_back(Overlay(tree, final), patches, base):
         return {}
     return dict(base)
-
-
-def _link(dist: Dist, path: str) -> Finding:
-    return Finding(
-        "symlink-in-path",
-        f"{show_path(path)} is a symbolic link into another folder, which is never written through",
-        Where(file=path),
-        expected="a file",
-        found="a link (uv installs so with --link-mode=symlink)",
-        next=f"install {dist.name} again with copies: uv pip install --link-mode=copy "
-        f"--reinstall --no-deps {dist.name}=={dist.version}",
-    )

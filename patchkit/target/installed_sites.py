@@ -30,7 +30,7 @@ def sites_of_folder(folder: str) -> tuple[str, ...]:
                 Where(file=folder),
                 expected="a folder of installed packages (site-packages or dist-packages)",
                 found="a file" if os.path.lexists(folder) else "nothing",
-                next="--site DIR, or --python EXE",
+                next="name the folder with --site, or the interpreter that has it with --python",
             )
         )
     return found
@@ -48,7 +48,8 @@ def sites_of_python(exe: str) -> tuple[str, ...]:
     program = shutil.which(exe)
     if program is None:
         raise UsageFault.because(
-            f"there is no interpreter {exe}", next="--python /usr/bin/python3, or --site DIR"
+            f"there is no interpreter {exe}",
+            next="name another one with --python, or its folder of packages with --site",
         )
     try:
         run = subprocess.run(
@@ -90,5 +91,5 @@ def _silent(exe: str, why: str) -> Finding:
         f"{exe} does not tell its sys.path",
         expected="a Python interpreter that starts",
         found=why,
-        next="name its folder instead: --site DIR",
+        next="name its folder of packages with --site instead",
     )

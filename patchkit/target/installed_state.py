@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from patchkit.engine.model import EXECUTABLE, REGULAR, File, Patch
+from patchkit.engine.model import EXECUTABLE, REGULAR, File, Patch, Section
 from patchkit.engine.paths import unsafe
 from patchkit.errors import Finding, PatchkitError, Refused, Where
 from patchkit.series.lockfile import Chain, Lock
@@ -63,6 +63,13 @@ class Recorded:
         if patch.sha256 != self.sha256 or any(n >= len(patch.sections) for n in self.sections):
             raise ValueError(f"{self.name} is not the patch that was applied")
         return replace(patch, sections=tuple(patch.sections[n] for n in self.sections))
+
+    def others(self) -> tuple[Section, ...]:
+        """Its file sections that were not applied. Raises Refused where it is damaged."""
+        from patchkit.engine.parse import parse
+
+        sections = parse(self.data, self.name).sections
+        return tuple(s for n, s in enumerate(sections) if n not in self.sections)
 
 
 @dataclass(frozen=True)
@@ -155,8 +162,9 @@ def dump_state(state: State) -> bytes:
     return (json.dumps(body, indent=1, sort_keys=True) + "\n").encode("ascii")
 
 
-def load_state(data: bytes, where: str) -> State:
-    """Read a state. where: its path, for messages. Raises Refused(journal)."""
+def load_state(data: bytes, where: str, again: str = "") -> State:
+    """Read a state. where: its path, for messages. again: the command that installs the package
+    again. Raises Refused(journal)."""
     try:
         body = json.loads(data)
         if not isinstance(body, dict) or body.get("format") != FORMAT:
@@ -165,9 +173,9 @@ def load_state(data: bytes, where: str) -> State:
         if body["series"] != state.digest:
             raise ValueError("the series digest is not that of the patches")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise Refused(_damaged(where, str(error) or type(error).__name__)) from None
+        raise Refused(_damaged(where, str(error) or type(error).__name__, again)) from None
     except PatchkitError as error:
-        raise Refused(_damaged(where, error.findings[0].message)) from None
+        raise Refused(_damaged(where, error.findings[0].message, again)) from None
     return state
 
 
@@ -296,11 +304,11 @@ def _folder(value: Any) -> str:
     return _path(value) if value != "" else ""
 
 
-def _damaged(where: str, reason: str) -> Finding:
+def _damaged(where: str, reason: str, again: str) -> Finding:
     return Finding(
         "journal",
         f"the record of what was applied cannot be read: {reason}",
         Where(file=where),
         expected=f"a record of format {FORMAT} that patchkit wrote",
-        next="install the package again: python -m pip install --force-reinstall --no-deps …",
+        next=again or "install the package again",
     )

@@ -11,7 +11,7 @@ from patchkit.target.installed_state import State
 class Words:
     """The commands that messages name: the `patchkit` ones, or those of a bundle."""
 
-    apply: str = "patchkit apply … --installed"
+    apply: str = "patchkit apply --installed"
     check: str = "patchkit check --installed"
     revert: str = "patchkit revert --installed"
 
