@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from patchkit.check.pinning import Plan, write
 from patchkit.derive.base import Bases
 from patchkit.derive.project import Project
-from patchkit.errors import EnvironmentFault, Finding, Refused, Where
+from patchkit.errors import EnvironmentFault, Finding, Refused, UsageFault, Where
 from patchkit.files.atomic import read_file
 from patchkit.series.pins import FILE, Pin, Upstream
 from patchkit.series.pins_edit import add_pin
@@ -36,8 +36,8 @@ class Onto:
 def widened(bases: Bases, old: Pin, names: Iterable[str]) -> list[Onto]:
     """What each of `names` means; the project of `bases` knows the pins made on the fly, too.
 
-    old: the pin that is moved from; its upstream's server is asked. Raises Refused(bad-pins) for
-    what is neither a pin nor known to the server.
+    old: the pin that is moved from; its upstream's server is asked. Raises UsageFault(bad-pins)
+    for what is neither a pin nor known to the server, Refused(tag-moved).
     """
     found: list[Onto] = []
     for name in names:
@@ -87,8 +87,8 @@ def _made(bases: Bases, upstream: Upstream, name: str) -> Pin:
     else:
         try:
             kind, commit = Server(bases.store, upstream, name).find(name)
-        except EnvironmentFault as fault:
-            why = fault.findings[0].message
+        except EnvironmentFault as error:
+            why = error.findings[0].message
         else:
             if commit:
                 made = name if kind == "tags" else f"{name.replace('/', '-')}-{commit[:SHOWN]}"
@@ -96,10 +96,10 @@ def _made(bases: Bases, upstream: Upstream, name: str) -> Pin:
             why = "the git server has no such tag or branch"
     try:
         return bases.project.pins.pin(name)
-    except Refused as refusal:
+    except UsageFault as fault:
         expected = "a pin, or a tag, a branch or a whole commit id of the git server"
-        (finding,) = refusal.findings
-        raise Refused(replace(finding, expected=expected, found=f"{name}: {why}")) from None
+        (finding,) = fault.findings
+        raise UsageFault(replace(finding, expected=expected, found=f"{name}: {why}")) from None
 
 
 def _taken(known: Pin, pin: Pin) -> Finding:

@@ -227,9 +227,9 @@ def test_a_partial_clone_names_the_way_out(releases: SmallProject, tmp_path: Pat
 @pytest.mark.parametrize(
     ("args", "code", "word"),
     [
-        (["deeper", "--onto", "v9"], 1, "v9"),
+        (["deeper", "--onto", "v9"], 2, "v9"),
         (["deeper"], 2, "--onto"),
-        (["nothing", "--onto", "v2.0"], 1, "nothing is not among the patches"),
+        (["nothing", "--onto", "v2.0"], 2, "nothing is not among the patches"),
         (["deeper", "--onto", "v1.0"], 2, "same release"),
         (["deeper", "--onto", "v2.0", "--hunk", "7"], 2, "it has engine/plan.py:1"),
         (["deeper", "--onto", "v2.0", "--history", "."], 2, "not a git repository"),

@@ -147,7 +147,7 @@ def test_a_file_with_another_name_is_said_once(locked: SmallProject) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "word"),
     [
-        (["--series", "v1.0", "v9"], 1, "v9"),
+        (["--series", "v1.0", "v9"], 2, "v9"),
         (["--series", "v1.0"], 2, "--series"),
         ([], 2, "--series"),
         (["--series", "v1.0", "v2.0", "nothing"], 2, "neither v1.0 nor v2.0 has a patch nothing"),

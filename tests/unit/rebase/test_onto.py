@@ -134,11 +134,11 @@ def test_blame_takes_a_commit_too(served: SmallProject) -> None:
 @pytest.mark.parametrize(
     ("onto", "code", "words"),
     [
-        ("nowhere", 1, ["no pin 'nowhere'", "no such tag or branch"]),
-        ("v9", 1, ["no pin 'v9'", "a whole commit id"]),
-        ("0123456", 1, ["all of its 40 digits"]),
-        ("../x", 1, ["no such tag or branch"]),
-        ("--help-me", 1, ["no such tag or branch"]),
+        ("nowhere", 2, ["no pin 'nowhere'", "no such tag or branch"]),
+        ("v9", 2, ["no pin 'v9'", "a whole commit id"]),
+        ("0123456", 2, ["all of its 40 digits"]),
+        ("../x", 2, ["no such tag or branch"]),
+        ("--help-me", 2, ["no such tag or branch"]),
         ("f" * 40, 3, ["cannot be asked"]),
     ],
 )
@@ -155,9 +155,9 @@ def test_what_is_nothing_of_it_is_named(
 
 def test_offline_and_an_unreachable_server_are_named(served: SmallProject) -> None:
     done = served.run("drift", "--onto", "main", "--offline")
-    assert done.code == 1
+    assert done.code == 2
     assert "--offline forbids asking" in done.err
     (served.at.parent / "server").rename(served.at.parent / "elsewhere")
     done = served.run("drift", "--onto", "main")
-    assert done.code == 1
+    assert done.code == 2
     assert "cannot be asked" in done.err

@@ -210,7 +210,7 @@ def test_drift_names_what_is_not_clean(releases: SmallProject) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "word"),
     [
-        (["--onto", "v9"], 1, "v9"),
+        (["--onto", "v9"], 2, "v9"),
         ([], 2, "--onto"),
         (["--continue"], 1, "no rebase is under way"),
         (["--onto", "v1.0"], 2, "same release"),
