@@ -8,18 +8,23 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 import urllib.parse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
+from http.client import HTTPException, HTTPResponse
 
 from patchkit.errors import EnvironmentFault, Finding, unreadable
 from patchkit.source.fetch import with_retries
-from patchkit.source.http import open_url, shown
+from patchkit.source.http import Transient, open_url, shown, unreachable
 from patchkit.source.pipconf import PipSettings
 
 _JSON = "application/vnd.pypi.simple.v1+json"
 _ACCEPT = f"{_JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 _LIMIT = 64 << 20
+_BLOCK = 1 << 16
+_PATIENCE = 300.0
+"""Seconds after which a page that still comes is given up."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -43,6 +48,14 @@ def project_files(project: str, settings: PipSettings) -> list[IndexFile]:
 
     Raises EnvironmentFault(network) where no index answers.
     """
+    found, faults = _asked(project, settings)
+    if not found and faults:
+        raise EnvironmentFault(*faults)
+    return found
+
+
+def _asked(project: str, settings: PipSettings) -> tuple[list[IndexFile], list[Finding]]:
+    """The files of `project`, and what is wrong with the indexes that gave none."""
     found: list[IndexFile] = []
     faults: list[Finding] = []
     for place in settings.find_links:
@@ -52,9 +65,7 @@ def project_files(project: str, settings: PipSettings) -> list[IndexFile]:
             found += _page(f"{index.rstrip('/')}/{normal_name(project)}/", settings)
         except EnvironmentFault as error:
             faults += error.findings
-    if not found and faults:
-        raise EnvironmentFault(*faults)
-    return found
+    return found, faults
 
 
 def find_file(project: str, name: str, sha256: str, settings: PipSettings) -> IndexFile:
@@ -62,9 +73,12 @@ def find_file(project: str, name: str, sha256: str, settings: PipSettings) -> In
 
     Raises EnvironmentFault(network) where no index has it.
     """
-    files = [f for f in project_files(project, settings) if f.name == name]
-    for file in sorted(files, key=lambda f: f.sha256 != sha256):
+    files, faults = _asked(project, settings)
+    named = [f for f in files if f.name == name]
+    for file in sorted(named, key=lambda f: f.sha256 != sha256):
         return file
+    if faults and not files:
+        raise EnvironmentFault(*faults)
     places = ", ".join(shown(i) for i in settings.indexes) or "none (pip's no-index is set)"
     raise EnvironmentFault(
         Finding(
@@ -73,6 +87,8 @@ def find_file(project: str, name: str, sha256: str, settings: PipSettings) -> In
             expected=name,
             found=f"indexes asked: {places}",
             next="check pip's index-url, or give the file's folder: PIP_FIND_LINKS=DIR",
+            # it may be at an index that gave no answer
+            details=tuple(fault.message for fault in faults),
         )
     )
 
@@ -100,7 +116,7 @@ def _page(url: str, settings: PipSettings) -> list[IndexFile]:
     def ask() -> tuple[str, str, bytes]:
         with open_url(url, settings, _ACCEPT) as answer:
             kind = answer.headers.get("Content-Type") or ""
-            return answer.url or url, kind, answer.read(_LIMIT + 1)
+            return answer.url or url, kind, _whole(answer, url, settings)
 
     base, kind, data = with_retries(ask, settings.retries)
     if len(data) > _LIMIT:
@@ -108,6 +124,26 @@ def _page(url: str, settings: PipSettings) -> list[IndexFile]:
     if "json" in kind or data[:1] == b"{":
         return _from_json(data, base, url)
     return _from_html(data, base, url)
+
+
+def _whole(answer: HTTPResponse, url: str, settings: PipSettings) -> bytes:
+    """The page's bytes. Raises Transient where they stop before their end."""
+    data = bytearray()
+    until = time.monotonic() + _PATIENCE
+    try:
+        # Piece by piece: only so is a page that comes byte by byte given up.
+        while len(data) <= _LIMIT and (block := answer.read1(_BLOCK)):
+            data += block
+            if time.monotonic() > until:
+                raise EnvironmentFault(
+                    replace(_cut(url, len(data), 0), message=f"{shown(url)} comes too slowly")
+                )
+    except (OSError, HTTPException) as error:
+        raise Transient(unreachable(url, error, settings.timeout)) from None
+    stated = int(answer.headers.get("Content-Length") or 0)
+    if len(data) < stated:
+        raise Transient(_cut(url, len(data), stated))
+    return bytes(data)
 
 
 def _from_json(data: bytes, base: str, url: str) -> list[IndexFile]:
@@ -156,6 +192,16 @@ def _from_html(data: bytes, base: str, url: str) -> list[IndexFile]:
     if not found and b"simple" not in data.lower() and b"links for" not in data.lower():
         raise EnvironmentFault(_odd(url, "a web page that lists no files"))
     return found
+
+
+def _cut(url: str, found: int, stated: int) -> Finding:
+    return Finding(
+        "network",
+        f"{shown(url)} was cut short",
+        expected=f"{stated} bytes" if stated else "the whole page",
+        found=f"{found} bytes",
+        next="check the network and the proxy, and run the command again",
+    )
 
 
 def _odd(url: str, found: str) -> Finding:

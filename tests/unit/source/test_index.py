@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ from patchkit.errors import EnvironmentFault
 from patchkit.source.index import IndexFile, find_file, normal_name, project_files
 from patchkit.source.pipconf import PipSettings
 
-from .conftest import NAME, SDIST, Web, index_page, reply, sha256
+from .conftest import NAME, SDIST, Answer, Web, index_page, reply, sha256
 
 
 @pytest.fixture
@@ -98,6 +101,96 @@ def test_what_is_no_index_page_is_named(
     assert finding.name == "network"
     assert "package index" in finding.message
     assert "index-url" in finding.next
+
+
+PAGE = json.dumps({"files": [{"filename": NAME, "url": f"/{NAME}"}]}).encode()
+
+
+def in_parts(pause: float, length: int, *parts: bytes) -> Answer:
+    """An answer of stated length that comes in parts."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        reply(handler, b"", "application/json", length=length)
+        for part in parts:
+            handler.wfile.write(part)
+            handler.wfile.flush()
+            time.sleep(pause)
+
+    return answer
+
+
+def test_a_page_that_is_cut_is_tried_again_and_never_read_as_a_shorter_one(
+    web: Web, settings: PipSettings
+) -> None:
+    links = html(f"../../p/{NAME}", "../../p/demo-2.0.tar.gz")
+    for kind, whole in (("application/json", PAGE), ("text/html", links)):
+        for keep in (len(whole) - 1, len(whole) // 2, 0):
+            web.seen.clear()
+            cut = whole[:keep]
+            web.routes["/simple/demo/"] = lambda handler, cut=cut, kind=kind, whole=whole: reply(
+                handler, cut, kind, length=len(whole)
+            )
+            with pytest.raises(EnvironmentFault) as caught:
+                project_files("demo", settings)
+            (finding,) = caught.value.findings
+            assert "cut short" in finding.message
+            assert (finding.expected, finding.found) == (f"{len(whole)} bytes", f"{keep} bytes")
+            assert web.asked("/simple/demo/") == 2
+
+
+def test_a_page_that_stands_still_is_named_and_tried_again(web: Web, settings: PipSettings) -> None:
+    web.routes["/simple/demo/"] = in_parts(1.0, len(PAGE), PAGE[:9], PAGE[9:])
+    hasty = replace(settings, timeout=0.2)
+    with pytest.raises(EnvironmentFault) as caught:
+        project_files("demo", hasty)
+    assert "no data for 0.2 s" in caught.value.findings[0].message
+    assert web.asked("/simple/demo/") == 2
+
+
+def test_a_page_that_trickles_is_given_up(
+    web: Web, settings: PipSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("patchkit.source.index._PATIENCE", 0.3)
+    web.routes["/simple/demo/"] = in_parts(0.1, 99, *([b"{"] * 99))
+    with pytest.raises(EnvironmentFault) as caught:
+        project_files("demo", settings)
+    assert "too slowly" in caught.value.findings[0].message
+    assert web.asked("/simple/demo/") == 1
+
+
+@pytest.mark.parametrize(("code", "tries"), [(403, 1), (401, 1), (500, 2), (503, 2), (429, 2)])
+def test_an_index_that_refuses_is_named_by_its_code(
+    web: Web, settings: PipSettings, code: int, tries: int
+) -> None:
+    web.routes["/simple/demo/"] = lambda handler: reply(handler, b"no", code=code)
+    with pytest.raises(EnvironmentFault) as caught:
+        project_files("demo", settings)
+    assert str(code) in caught.value.findings[0].found
+    assert web.asked("/simple/demo/") == tries
+
+
+@pytest.mark.parametrize("there", ["/simple/demo/", "/other"])
+def test_redirects_that_do_not_end_are_named(web: Web, settings: PipSettings, there: str) -> None:
+    for path, to in (("/simple/demo/", there), ("/other", "/simple/demo/")):
+        web.routes[path] = lambda handler, to=to: reply(handler, b"", code=302, Location=to)
+    with pytest.raises(EnvironmentFault) as caught:
+        project_files("demo", settings)
+    assert caught.value.findings[0].found == "302 a redirect that is not followed"
+    assert len(web.seen) <= 10
+
+
+def test_an_index_without_an_answer_does_not_hide_another_and_is_told_where_none_has_it(
+    web: Web, settings: PipSettings
+) -> None:
+    web.routes["/simple/demo/"] = lambda handler: reply(handler, b"", code=500)
+    web.routes["/other/demo/"] = index_page
+    both = PipSettings((f"{web.url}/simple", f"{web.url}/other"), timeout=1, retries=0)
+    assert find_file("demo", NAME, "", both).name == NAME
+    with pytest.raises(EnvironmentFault) as caught:
+        find_file("demo", "demo-2.0.tar.gz", "", both)
+    (finding,) = caught.value.findings
+    assert "no package index has demo-2.0.tar.gz" in finding.message
+    assert finding.details == (f"{web.url}/simple/demo/ was refused: 500 Internal Server Error",)
 
 
 def test_a_file_that_no_index_has_is_named_with_the_indexes(
