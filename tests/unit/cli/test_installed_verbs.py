@@ -248,3 +248,47 @@ def test_nothing_patched_outside_a_project(bench: Bench, monkeypatch: pytest.Mon
     assert (code, "partly-applied" in err) == (1, True)
     assert bench.run("check", "--pin", "v1.0", *bench.here)[0] == 1
     assert BASE["engine/a.py"] == (bench.site.at / "engine/a.py").read_bytes()
+
+
+def test_check_says_what_it_compared_with_and_what_was_left_out(bench: Bench) -> None:
+    part = ("--exclude", "engine/sub/*")
+    assert bench.run("apply", "--pin", "v1.0", *part, *bench.here)[0] == 0
+    code, out, err = bench.run("check", "--pin", "v1.0", *bench.here)
+    assert (code, "partly patched" in out) == (0, True)
+    assert "without engine/sub/c.py (edit.patch)" in out
+    assert "compared with the lock: stack default of v1.0" in out
+    assert "the stack that its record names" in out
+    assert "note: partly-applied" in err
+    body = bench.json("check", "--pin", "v1.0", *bench.here)["packages"][0]
+    assert (body["state"], body["exclude"]) == ("partial", ["engine/sub/*"])
+    assert body["left_out"] == [{"path": "engine/sub/c.py", "patches": ["edit.patch"]}]
+    assert body["compared_with"]["chosen"] == "recorded"
+    stack = ("--pin", "v1.0", "--stack", "default")
+    code, _, err = bench.run("check", *stack, *bench.here)
+    assert (code, "without engine/sub/c.py (edit.patch)" in err) == (1, True)
+    assert bench.run("check", *stack, *bench.here, *part)[0] == 0
+
+
+def test_outside_a_project_check_says_that_any_patches_pass(bench: Bench) -> None:
+    assert bench.run("apply", "--pin", "v1.0", *bench.here)[0] == 0
+    (bench.at / "project/pins.toml").unlink()
+    code, out, _ = bench.run("check", *bench.here)
+    assert (code, "its own record only, so any patches pass" in out) == (0, True)
+    body = bench.json("check", *bench.here)
+    assert body["packages"][0]["compared_with"] == {"what": "record"}
+
+
+def test_a_lost_record_is_no_circle(bench: Bench) -> None:
+    before = bench.site.look()
+    state = bench.site.at / "engine-1.0.dist-info/patchkit.json"
+    assert bench.run("apply", "--pin", "v1.0", "--stack", "fast", *bench.here)[0] == 0
+    state.unlink()
+    code, out, err = bench.run("revert", *bench.here)
+    assert (code, "stack fast of v1.0" in err, "taken back" in out) == (0, True, True)
+    assert bench.site.look() == before
+    assert bench.run("apply", "--pin", "v1.0", *bench.here)[0] == 0
+    state.unlink()
+    (bench.at / "project/pins.toml").unlink()
+    for verb in ("check", "revert"):
+        code, _, err = bench.run(verb, *bench.here)
+        assert (code, "--force-reinstall --no-deps engine==1.0" in err) == (1, True)

@@ -106,6 +106,45 @@ def test_check_says_what_is_there(bundle: Bundle, site: Site) -> None:
     assert "engine/a.py" in edited.stderr
 
 
+def test_a_package_patched_in_part_is_refused_with_what_it_lacks(
+    bundle: Bundle, site: Site
+) -> None:
+    part = series().packet("default", {"fast": ["fast"]}, exclude=("engine/sub/*",))
+    apply_pins(site.sites, [part])
+    run = bundle.run("check", "--site", str(site.at))
+    assert run.returncode == 1
+    assert "without engine/sub/c.py (edit.patch)" in run.stderr
+    rows = (line.strip().partition(":") for line in run.stderr.splitlines())
+    said = {name: text.strip() for name, _, text in rows}
+    assert said["expected"] != said["found"]
+    assert "compared with this bundle: stack default of v1.0" in run.stdout
+    again = bundle.run("apply", "--site", str(site.at))
+    assert again.returncode == 0, again.stderr
+    assert bundle.run("check", "--site", str(site.at)).returncode == 0
+
+
+def test_a_bundle_never_guesses_at_a_lost_record(bundle: Bundle, site: Site) -> None:
+    apply_pins(site.sites, [series().packet("fast", {"fast": ["fast"]})])
+    (site.at / "engine-1.0.dist-info/patchkit.json").unlink()
+    before = site.look()
+    for verb in ("check", "apply", "revert"):
+        run = bundle.run(verb, "--site", str(site.at))
+        assert run.returncode == 1, run.stdout
+        assert "--force-reinstall --no-deps engine==1.0" in run.stderr
+    assert site.look() == before
+
+
+def test_a_cache_hint_counts_the_files(tmp_path: Path, site: Site) -> None:
+    base = {**BASE, "vllm/a.py": b"import triton\n@triton.jit\n", "vllm/b.py": b"@triton.jit\n"}
+    made = Series(base).add("v.patch", {"vllm/a.py": b"@triton.jit\n", "vllm/b.py": b"x\n"})
+    site.install(base, "vllm", "1.0")
+    bundle = Bundle(tmp_path, Series())
+    packet = made.packet(dist="vllm")
+    bundle.at.write_bytes(make_bundle([packet]))
+    run = bundle.run("apply", "--site", str(site.at))
+    assert "Triton's kernel cache may hold old code of vllm/a.py and 1 more; clear" in run.stdout
+
+
 def test_a_dry_run_writes_nothing(bundle: Bundle, site: Site) -> None:
     before = site.look()
     run = bundle.run("apply", "--check", "--site", str(site.at))
