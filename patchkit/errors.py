@@ -85,6 +85,8 @@ REFUSALS = frozenset(
         "journal",
         "unsupported",
         "verify-failed",
+        "script-failed",
+        "not-idempotent",
     ]
 )
 """Names of refused inputs and surroundings."""

@@ -10,6 +10,7 @@ from patchkit.derive.builds import native_without_guard
 from patchkit.derive.derive import derive, trees_of
 from patchkit.derive.project import Project
 from patchkit.derive.proofs import locked_proofs
+from patchkit.derive.records import check_records
 from patchkit.derive.relock import chain_from
 from patchkit.derive.selection import WHOLE, Selection
 from patchkit.errors import EnvironmentFault, Finding, Refused, Where
@@ -71,6 +72,7 @@ def check_pin(
     if lock is not None:
         proofs = locked_proofs(project, pin.name, series)
         findings.extend(digests.compare(pin, series, proofs, lock))
+        findings.extend(check_records(project, pin.name, lock))
     findings.extend(unused.notes(pin, series, project.pins.stacks.values()))
     wanted = [None, *(s for s in project.locked_stacks if stack in (None, s.name))]
     try:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from patchkit.derive.project import Project
+from patchkit.derive.proof_text import digest
 from patchkit.derive.proofs import ORIGIN, inherited_from, proof_module
 from patchkit.series.folder import PROOFS, Series
 
@@ -43,7 +42,7 @@ def _proof_at(series_folder: Path, name: str) -> Proof | None:
         if at.name.removesuffix(".mutants").replace("-", "_").replace(".", "_") == lead
         for path in sorted(at.glob("*.diff"))
     ]
-    return Proof("", module, tuple(mutants), _digest(folder, module))
+    return Proof("", module, tuple(mutants), digest(module))
 
 
 def proofs_of(project: Project, pin: str, series: Series) -> dict[str, Proof]:
@@ -58,40 +57,3 @@ def proofs_of(project: Project, pin: str, series: Series) -> dict[str, Proof]:
         if proof is not None:
             found[entry.patch] = replace(proof, patch=entry.patch)
     return found
-
-
-def _digest(folder: Path, module: Path) -> str:
-    seen: dict[str, bytes] = {}
-    todo = [module]
-    while todo:
-        path = todo.pop()
-        if path.name in seen:
-            continue
-        data = path.read_bytes()
-        seen[path.name] = data
-        for name in _imports(data):
-            helper = folder / f"{name}.py"
-            if helper.is_file():
-                todo.append(helper)
-        # Helpers that a proof runs as programs are named in a string, not imported.
-        for helper in folder.glob("_*.py"):
-            if helper.name.encode() in data or helper.stem.encode() in data:
-                todo.append(helper)
-    total = hashlib.sha256()
-    for name in sorted(seen):
-        total.update(f"{name}\0{hashlib.sha256(seen[name]).hexdigest()}\n".encode())
-    return total.hexdigest()
-
-
-def _imports(data: bytes) -> set[str]:
-    try:
-        tree = ast.parse(data)
-    except SyntaxError:
-        return set()
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names.update(alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module.partition(".")[0])
-    return names

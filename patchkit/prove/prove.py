@@ -108,12 +108,16 @@ def _gpu_only(seen: Seen) -> bool:
     return not seen.tests and not seen.trouble
 
 
-def targets_of(derived: Derived, trees: Sequence[str], proofs: Mapping[str, Proof]) -> list[Target]:
-    """A target for each patch that has a proof. trees: base, then one a patch."""
+def targets_of(
+    derived: Derived, trees: Sequence[str], proofs: Mapping[str, Proof], *, directly: bool = False
+) -> list[Target]:
+    """A target for each patch that has a proof. trees: base, then one a patch. directly: the
+    tree after is that of the patch itself, not of the whole selection."""
     out = []
     for number, name in enumerate(derived.names):
         if name in proofs:
-            out.append(Target(proofs[name], trees[number], trees[-1]))
+            after = trees[number + 1 if directly else -1]
+            out.append(Target(proofs[name], trees[number], after))
     return out
 
 

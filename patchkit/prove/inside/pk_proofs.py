@@ -1,16 +1,37 @@
 """The pytest plugin that runs inside the proof's interpreter and writes what it saw as JSON.
 
 Standard library and pytest only: patchkit itself is not installed there. PK_REPORT names the
-file to write, PK_PROOFS the folder of the proofs.
+file to write, PK_PROOFS the folder of the proofs, PK_TREE the tree whose files are watched.
 """
 
 import json
 import os
+import sys
 
 import pytest
 
 REPORT = os.environ.get("PK_REPORT", "")
 PROOFS = os.path.realpath(os.environ.get("PK_PROOFS", "."))
+TREE = os.environ.get("PK_TREE", "")
+OPENED = set()
+"""Files of the tree that this process opened, as they were named."""
+
+
+def note_opened(event, args):
+    if event == "open" and isinstance(args[0], str) and args[0].startswith(TREE + os.sep):
+        OPENED.add(args[0])
+
+
+if TREE:
+    sys.addaudithook(note_opened)
+
+
+def used():
+    """Paths of the tree that this process loaded or opened: of bytecode, its source's."""
+    loaded = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    inside = {p for p in loaded | OPENED if isinstance(p, str) and p.startswith(TREE + os.sep)}
+    paths = {os.path.relpath(p, TREE) for p in inside if os.path.isfile(p)}
+    return sorted(p for p in paths if not p.endswith(".pyc"))
 
 
 def pytest_configure(config):
@@ -57,6 +78,8 @@ class Recorder:
 
     def pytest_sessionfinish(self):
         body = {"format": 1, "tests": self.tests, "errors": self.errors}
+        if TREE:
+            body["used"] = used()
         temporary = REPORT + ".part"
         with open(temporary, "w", encoding="ascii") as file:
             json.dump(body, file)
