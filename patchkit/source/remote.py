@@ -128,7 +128,7 @@ class Server:
 
     def _tag(self) -> str:
         ref = f"refs/tags/{self.tag_name}"
-        out = self._git(["ls-remote", "--", self.url, ref, f"{ref}^{{}}"])
+        out = self._git(["ls-remote", "--", git.REMOTE, ref, f"{ref}^{{}}"])
         lines: dict[str, str] = {}
         for line in out.decode("utf-8", "replace").splitlines():
             oid, _, name = line.partition("\t")
@@ -144,7 +144,7 @@ class Server:
             return "", ""
         refs = (f"refs/tags/{name}^{{}}", f"refs/tags/{name}", f"refs/heads/{name}")
         with locked(self._lock, wait=_WAIT):
-            out = self._git(["ls-remote", "--", self.url, *refs])
+            out = self._git(["ls-remote", "--", git.REMOTE, *refs])
         rows = (line.partition("\t") for line in out.decode("utf-8", "replace").splitlines())
         lines = {ref: oid for oid, _, ref in rows}
         found = next((ref for ref in refs if ref in lines), None)
@@ -196,7 +196,7 @@ class Server:
         args = [
             *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"),
             # "--": pins.toml's address is never taken for an option
-            *("--depth=1", "--filter=blob:none", "--stdin", "--", self.url),
+            *("--depth=1", "--filter=blob:none", "--stdin", "--", git.REMOTE),
         ]
         self._git(args, "".join(f"{want}\n" for want in wants).encode("ascii"))
 
@@ -218,7 +218,10 @@ class Server:
             timeout=_WAIT,
             # With nothing in common to negotiate, asking for it would only cost round trips.
             settings={"fetch.negotiationAlgorithm": "noop"},
-            extra={"GIT_OBJECT_DIRECTORY": os.path.join(self.store.git_dir, "objects")},
+            extra={
+                "GIT_OBJECT_DIRECTORY": os.path.join(self.store.git_dir, "objects"),
+                **git.remote(self.url),
+            },
         )
         if done.returncode != 0:
             error = git.fault(args, done.returncode, done.stderr)

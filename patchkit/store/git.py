@@ -133,6 +133,23 @@ def environment(*, network: bool = False, ceiling: str = "") -> dict[str, str]:
     return env
 
 
+REMOTE = "patchkit"
+"""How a git command line names the server of `remote`."""
+
+
+def remote(url: str) -> dict[str, str]:
+    """Environment variables that make `REMOTE` the server at `url`.
+
+    On a command line the address could be read by everybody on the machine, and a partial fetch
+    would write it into the repository's configuration: it may hold a password.
+    """
+    return {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"remote.{REMOTE}.url",
+        "GIT_CONFIG_VALUE_0": url,
+    }
+
+
 def command(
     args: Sequence[str], git_dir: str | None = None, settings: Mapping[str, str] | None = None
 ) -> list[str]:
