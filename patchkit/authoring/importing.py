@@ -239,6 +239,9 @@ def _recognised(standing: Standing, arrived: Arrived) -> Arrived:
     out: list[Incoming] = []
     for patch in arrived.patches:
         header = parse_header(scan(patch.data, patch.name).patch.header)
+        if header.author and header.date and header.subject:
+            # As it was written when it came: without brackets that git am would take away.
+            header = fit(header, subject=header.subject, author="", date="").header
         name = known.get((header.author, header.date, header.subject), patch.name)
         same = name in headers and same_header(headers[name], header)
         free = name not in [other.name for other in out]

@@ -79,3 +79,16 @@ def test_a_cover_letter_in_a_folder_is_left_out_and_said(
     assert note.note
     assert "a mail without a diff is left out" in note.message
     assert order(bench) == ["ci-Say-line-five.patch", "ci-Say-line-V.patch"]
+
+
+def test_the_same_mails_once_more_change_nothing_whatever_their_subjects(
+    bench: Bench, repository: Path, tmp_path: Path
+) -> None:
+    mails = tmp_path / "all.mbox"
+    mails.write_text(git(repository, "format-patch", "--stdout", "HEAD~2"))
+    put(bench, mails)
+    before = bench.snapshot()
+    put(bench, mails)
+    git(repository, "format-patch", "-q", "-o", str(tmp_path / "fp"), "HEAD~2")
+    put(bench, tmp_path / "fp")
+    assert bench.snapshot() == before
