@@ -26,6 +26,7 @@ from patchkit.source import Progress, silent
 from patchkit.source.folder import checked_out
 from patchkit.store.repo import Store
 from patchkit.upstreams import usual
+from patchkit.upstreams.base import KINDS
 
 WORKFLOW = ".github/workflows/patchkit.yml"
 ATTRIBUTES = ("# Patches are bytes: git must never touch their line ends.", "*.patch -text",
@@ -134,6 +135,10 @@ def _upstream(folder: Path, asked: Asked) -> Upstream:
         pypi=asked.pypi or known.pypi,
         package=asked.package or known.package,
     )
+    if out.kind not in KINDS:
+        raise UsageFault.because(
+            f"--kind {out.kind}: there is no such kind", next=f"--kind {' or '.join(sorted(KINDS))}"
+        )
     source = asked.source or ""
     if source and source not in ("sdist", "git"):
         where = os.path.abspath(source)

@@ -139,6 +139,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("import", "x", "--accept", "nonsense"), "FILE:LINE"),
     (("import", "series/base", "--name", "x"), "--name"),
     (("init", "new", "--upstream", "x", "--source", "nowhere"), "no such folder"),
+    (("init", "new", "--upstream", "x", "--kind", "y"), "--kind plain or vllm"),
 ]
 
 
