@@ -55,10 +55,14 @@ class _Target:
 
 def _targets(asked: Asked, sites: tuple[str, ...]) -> list[_Target]:
     from patchkit.target.dist_info import patched, record_lost
+    from patchkit.target.installed_base import journal_finding
 
     project = _project(asked)
     if project is None or _loose_only(asked, sites):
         found = patched(sites) or record_lost(sites)
+        stopped = [journal_finding(site, asked.words()) for site in sites if not found]
+        if any(stopped):
+            raise Refused(*(finding for finding in stopped if finding is not None))
         if not found:
             raise Refused(
                 Finding(

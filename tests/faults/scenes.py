@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -52,6 +53,12 @@ def project(place: Place) -> None:
         place.must("new", name, *DAY, *WHO)
         change(place, old, new)
         place.must("refresh", *DAY)
+
+
+def closed(place: Place) -> None:
+    """The same without the open work tree."""
+    project(place)
+    shutil.rmtree(place.at / "mine/build")
 
 
 def change(place: Place, old: str, new: str) -> None:
@@ -129,7 +136,7 @@ def patched_package(place: Place) -> None:
 SCENES = {
     "init": Scene(empty, ("init", "--upstream", "engine", "--source", "../upstream"), (), (0, 1)),
     "lock": Scene(stale, ("lock",)),
-    "new": Scene(project, ("new", "ten", *DAY, *WHO), twice=(0, 1)),
+    "new": Scene(closed, ("new", "ten", *DAY, *WHO), twice=(0, 1)),
     "edit": Scene(project, ("edit", "five")),
     "refresh": Scene(edited, ("refresh", *DAY), anew=("edit", "five")),
     "import": Scene(with_loose, ("import", "../loose.patch", *DAY, *WHO), twice=(0, 1)),
