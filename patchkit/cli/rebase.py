@@ -225,7 +225,7 @@ def _stop(
     for cell in last.cells:
         if cell.text == "conflict":
             out.find(cell.findings)
-    at = os.path.join(project.folder, "build", f"rebase-{state.pin}-{state.onto}")
+    at = states.tree_of(project, state.pin, state.onto)
     versions = conflict.versions_of(store, derived, old.tree(store), last, patch)
     remembered = resolutions.find(project, resolutions.key(versions.three()), versions.now)
     if not state.at and os.path.lexists(at):

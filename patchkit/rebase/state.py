@@ -48,6 +48,11 @@ def path_of(project: Project) -> str:
     return os.path.join(project.folder, *_PLACE.split("/"))
 
 
+def tree_of(project: Project, pin: str, onto: str) -> str:
+    """Where the conflicts of a rebase are laid out."""
+    return os.path.join(project.folder, "build", f"rebase-{pin}-{onto}")
+
+
 def load(project: Project) -> State | None:
     """The rebase under way; None where there is none. Raises Refused(journal)."""
     at = path_of(project)
@@ -58,6 +63,8 @@ def load(project: Project) -> State | None:
         if body["format"] != FORMAT:
             raise ValueError(f"format {body['format']}")
         texts = [str(body[key]) for key in ("pin", "onto", "day", "stopped", "at")]
+        if any("/" in name or name.startswith(".") for name in texts[:2]):
+            raise ValueError("a pin's name is a path")
         return State(
             texts[0],
             texts[1],
@@ -66,7 +73,8 @@ def load(project: Project) -> State | None:
             {str(k): str(v) for k, v in body["left"].items()},
             {str(k): read_resolved(v) for k, v in body["resolved"].items()},
             texts[3],
-            texts[4],
+            # Never the path that the file says: that folder is going to be removed.
+            tree_of(project, texts[0], texts[1]) if texts[4] else "",
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Refused(
