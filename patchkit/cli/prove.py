@@ -49,6 +49,12 @@ def run(
         str | None,
         typer.Option("--record", metavar="FILE", help="File what came back from such a folder."),
     ] = None,
+    compiles: bool = typer.Option(
+        False, "--compile", help="Instead: what is touched compiles, imports, pleases pyflakes."
+    ),
+    upstream_tests: bool = typer.Option(
+        False, "--upstream-tests", help="Instead: the project's own tests of what is touched."
+    ),
     fresh: bool = typer.Option(False, "--fresh", help="Take no result that is known already."),
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Proofs at a time.")] = 2,
     no_run: bool = typer.Option(False, "--no-run", help="Refuse to run code of the series."),
@@ -57,7 +63,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run each patch's proof before and after it. This runs code of the series and the source."""
-    from patchkit.cli import proving
+    from patchkit.cli import judging, proving
     from patchkit.cli.out import Out
     from patchkit.cli.progress import progress
     from patchkit.derive.base import open_bases
@@ -78,6 +84,8 @@ def run(
         )
     if export is not None and (not gpu or record is not None):
         raise UsageFault.because("--export goes with --gpu, and without --record")
+    if compiles + upstream_tests + (hunks or mutants or gpu or not runs) > 1:
+        raise UsageFault.because("--compile and --upstream-tests stand alone")
     if not runs and (hunks or mutants or python is not None):
         raise UsageFault.because(
             "--export and --record run nothing: no --hunks, --mutants, --python"
@@ -114,13 +122,22 @@ def run(
         elif record is not None:
             _record(out, opened, record)
         else:
+            targets = opened.targets(gpu=gpu)
+            if not targets and not compiles and not upstream_tests:
+                proving.report(out, opened, [], gpu=gpu, hunks=hunks)
+                raise typer.Exit(out.close())
             made = environment.given(python) if python else environment.ready(bases.store.root, bar)
             say = proving.tell(as_json)
             prover = prove.Prover(opened.at, made, jobs, fresh, gpu, say)
-            results = prover.prove(opened.targets(gpu=gpu))
-            if hunks or mutants:
-                proving.run_variants(opened, prover, hunks=hunks, mutants=mutants)
-            proving.report(out, opened, results, gpu=gpu, hunks=hunks)
+            if compiles:
+                judging.compile_touched(out, opened, prover, given=python is not None)
+            elif upstream_tests:
+                judging.upstream_tests(out, opened, prover)
+            else:
+                results = prover.prove(targets)
+                if hunks or mutants:
+                    proving.run_variants(opened, prover, hunks=hunks, mutants=mutants)
+                proving.report(out, opened, results, gpu=gpu, hunks=hunks)
     raise typer.Exit(out.close())
 
 

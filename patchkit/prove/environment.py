@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from patchkit.files.lock import locked
 from patchkit.source import Progress, silent
 
 LISTS = (Path(__file__).parent / "cpu-torch.txt", Path(__file__).parent / "cpu.txt")
+LINT = (Path(__file__).parent / "lint.txt",)
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 READY = ".patchkit-ready"
 """Written last: an environment without it was not finished."""
@@ -68,17 +70,17 @@ def given(python: str) -> Environment:
     return Environment(python, hashlib.sha256(done.stdout.encode()).hexdigest(), False)
 
 
-def digest_of_list() -> str:
+def digest_of_list(lists: Sequence[Path] = LISTS) -> str:
     """Digest of the hash-pinned lists: the environment's identity."""
-    return hashlib.sha256(b"".join(read_file(path) for path in LISTS)).hexdigest()
+    return hashlib.sha256(b"".join(read_file(path) for path in lists)).hexdigest()
 
 
-def ready(cache: str, progress: Progress = silent) -> Environment:
-    """The environment of the list, below the folder `cache`; made where it is not there yet.
+def ready(cache: str, progress: Progress = silent, lists: Sequence[Path] = LISTS) -> Environment:
+    """The environment of the lists, below the folder `cache`; made where it is not there yet.
 
     Takes minutes and a network the first time. Raises EnvironmentFault.
     """
-    digest = digest_of_list()
+    digest = digest_of_list(lists)
     at = os.path.join(cache, "environments", digest[:16])
     python = os.path.join(at, "bin", "python")
     mark = os.path.join(at, READY)
@@ -86,25 +88,26 @@ def ready(cache: str, progress: Progress = silent) -> Environment:
         make_folder(os.path.dirname(at))
         with locked(f"{at}.lock", wait=3600):
             if not os.path.exists(mark):
-                _make(at, progress)
+                _make(at, progress, lists)
                 write_file(mark, b"")
     return Environment(python, digest, True)
 
 
-def _make(at: str, progress: Progress) -> None:
+def _make(at: str, progress: Progress, lists: Sequence[Path]) -> None:
     # A virtual environment holds its own path, so it is made in place.
     remove_folder(at)
     try:
         progress("making the proofs' environment", 0)
         _run([_interpreter(), "-m", "venv", at], "venv")
         pip = [os.path.join(at, "bin", "python"), "-m", "pip", "install", *_PIP, "-r"]
-        torch, rest = map(str, LISTS)
-        # The CPU build is on torch's own index; a mirror in the user's pip configuration may
-        # have it too. The digest says that it is the one.
-        own = [*pip, torch, "--index-url", TORCH_INDEX, "--retries", "0", "--timeout", "20"]
-        if subprocess.run(own, capture_output=True, check=False).returncode != 0:
-            _run([*pip, torch], "pip install torch")
-        _run([*pip, rest], "pip install")
+        for path in map(str, lists):
+            # The CPU build of torch is on torch's own index; a mirror in the user's pip
+            # configuration may have it too. The digest says that it is the one.
+            own = [*pip, path, "--index-url", TORCH_INDEX, "--retries", "0", "--timeout", "20"]
+            is_torch = path == str(LISTS[0])
+            if is_torch and subprocess.run(own, capture_output=True, check=False).returncode == 0:
+                continue
+            _run([*pip, path], f"pip install -r {os.path.basename(path)}")
     except BaseException:
         remove_folder(at)
         raise

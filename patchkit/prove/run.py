@@ -65,19 +65,13 @@ def run_proof(module: Path, where: Where, *, gpu: bool = False, threads: int = 1
     return Seen(body["tests"], trouble[-1500:], seconds)
 
 
-def _environment(
-    module: Path, where: Where, report: str, scratch: str, threads: int
-) -> dict[str, str]:
+def environment_of(where: Where, scratch: str, threads: int = 1) -> dict[str, str]:
+    """What a process of ours finds in its environment; nothing else of the user's."""
     env = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    paths = [where.tree, str(module.parent), str(INSIDE)]
     env.update(
-        PYTHONPATH=os.pathsep.join(paths),
         PYTHONPYCACHEPREFIX=where.bytecode,
         PYTHONHASHSEED="0",
         PYTHONNOUSERSITE="1",
-        PK_REPORT=report,
-        PK_PROOFS=str(module.parent),
-        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
         OMP_NUM_THREADS=str(threads),
         HF_HUB_OFFLINE="1",
         VLLM_NO_USAGE_STATS="1",
@@ -87,3 +81,16 @@ def _environment(
         no_proxy="*",
     )
     return env
+
+
+def _environment(
+    module: Path, where: Where, report: str, scratch: str, threads: int
+) -> dict[str, str]:
+    paths = [where.tree, str(module.parent), str(INSIDE)]
+    return {
+        **environment_of(where, scratch, threads),
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PK_REPORT": report,
+        "PK_PROOFS": str(module.parent),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }

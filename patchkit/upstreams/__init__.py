@@ -4,5 +4,6 @@ Nothing outside this package names an upstream.
 """
 
 from patchkit.upstreams.base import Known, known, usual
+from patchkit.upstreams.proving import Proving, proving
 
-__all__ = ["Known", "known", "usual"]
+__all__ = ["Known", "Proving", "known", "proving", "usual"]

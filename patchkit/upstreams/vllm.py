@@ -10,6 +10,7 @@ from patchkit.engine.model import File, Tree
 from patchkit.errors import Finding, Where
 from patchkit.series.pins import Upstream
 from patchkit.upstreams.plain import NATIVE
+from patchkit.upstreams.proving import Proving
 from patchkit.upstreams.setuptools_files import commit_in, made_by_setuptools, version_in
 
 VERSION_FILE = "vllm/_version.py"
@@ -17,6 +18,29 @@ VERSION_FILE = "vllm/_version.py"
 
 USUAL = Upstream("vllm", "vllm", git="https://github.com/vllm-project/vllm.git", pypi="vllm")
 """The table of pins.toml that `patchkit init --upstream vllm` writes."""
+
+PROVING = Proving(
+    environment={
+        "VLLM_TARGET_DEVICE": "cpu",  # else vLLM finds no platform
+        "VLLM_NO_USAGE_STATS": "1",
+        "HF_HUB_OFFLINE": "1",
+    },
+    # PyPI's torchvision is built for CUDA: beside a CPU torch two of its operators are missing,
+    # and its import dies of registering fakes for them.
+    prelude="""
+import torch
+library = torch.library.Library("torchvision", "FRAGMENT")
+for name in ("nms", "qnms"):
+    if not hasattr(torch.ops.torchvision, name):
+        library.define(name + "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+""",
+    nvcc=(
+        *("-std=c++17", "-Icsrc", "-DUSE_CUDA", "--expt-relaxed-constexpr"),
+        *("-static-global-template-stub=false", "-diag-suppress", "20012,177,186"),
+        "-DTORCH_TARGET_VERSION=0x020B000000000000ULL",
+    ),
+)
+"""How its code runs on a machine without a GPU, and without its compiled extensions."""
 
 _NATIVE_FOLDERS = ("csrc/", "cmake/", "rust/")
 _NATIVE_FILES = frozenset(

@@ -7,6 +7,7 @@ file to write, PK_PROOFS the folder of the proofs, PK_TREE the tree whose files 
 import json
 import os
 import sys
+import time
 
 import pytest
 
@@ -24,6 +25,8 @@ def note_opened(event, args):
 
 if TREE:
     sys.addaudithook(note_opened)
+if "PK_PRELUDE" in os.environ:
+    exec(os.environ["PK_PRELUDE"], {})  # what the tests' package needs before it is imported
 
 
 def used():
@@ -43,6 +46,7 @@ def pytest_configure(config):
 
 class Recorder:
     def __init__(self):
+        self.began = time.monotonic()
         self.tests = {}
         self.errors = []
 
@@ -78,6 +82,7 @@ class Recorder:
 
     def pytest_sessionfinish(self):
         body = {"format": 1, "tests": self.tests, "errors": self.errors}
+        body["seconds"] = time.monotonic() - self.began
         if TREE:
             body["used"] = used()
         temporary = REPORT + ".part"

@@ -1,0 +1,231 @@
+"""Whether what patches touch still compiles, imports, and is no worse under pyflakes' rules."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from patchkit.files.atomic import make_folder, read_file, write_file
+from patchkit.prove.children import run_child
+from patchkit.prove.environment import Environment
+from patchkit.prove.prove import Prover
+from patchkit.prove.run import INSIDE, Where, environment_of
+from patchkit.upstreams import Known, proving
+
+SECONDS = 600
+CAPABILITIES = ("80", "90")
+"""Compute capabilities that CUDA sources are compiled for."""
+
+_PLACE = re.compile(r"^(.*?):\d+:(?:\d+:)? (.*)$")
+_LINE = re.compile(r" from line \d+")
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What one patch changes: its name, the trees before and directly after it, the paths that
+    are there afterwards."""
+
+    patch: str
+    before: str
+    after: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One patch. wrong: a line for each thing that is worse than before. said: what could not be
+    judged. files, modules, sources: how many were."""
+
+    patch: str
+    files: int
+    modules: int
+    sources: int
+    wrong: tuple[str, ...]
+    said: tuple[str, ...]
+
+
+def compile_all(
+    prover: Prover, lint: Environment | None, touched: Sequence[Touched]
+) -> list[Compiled]:
+    """Judge every patch. lint: an interpreter with pyflakes; None where there is none.
+
+    A module must import after the last patch if it did before the first: two runs for all of
+    them, whose modules are loaded as a proof's are.
+    """
+    modules = sorted({m for t in touched for m in modules_of(prover.trees.known, t.paths)})
+    old, new = (_imports(prover, tree, modules) for tree in (touched[0].before, touched[-1].after))
+    out = []
+    for each in touched:
+        wrong: list[str] = []
+        said: list[str] = []
+        python = [p for p in each.paths if p.endswith(".py")]
+        wrong += _syntax(prover, each, python)
+        wrong += _flakes(prover, lint, each, python)
+        if lint is None:
+            said.append("pyflakes' rules: the interpreter has no pyflakes")
+        mine = modules_of(prover.trees.known, each.paths)
+        for module in mine:
+            if new[module] and not old.get(module):
+                wrong.append(f"{module} cannot be imported: {new[module]}")
+            elif new[module]:
+                said.append(f"{module} imports on neither tree: {new[module]}")
+        cuda = [p for p in each.paths if p.endswith(".cu")]
+        worse, untold = _nvcc(prover, each, cuda)
+        headers = [p for p in each.paths if prover.trees.known.native(p) and p not in cuda]
+        untold += [f"{path} is compiled only with what includes it" for path in headers]
+        out.append(
+            Compiled(
+                each.patch,
+                len(python),
+                len(mine),
+                0 if untold else len(cuda),
+                (*wrong, *worse),
+                (*said, *untold),
+            )
+        )
+    return out
+
+
+def _text(prover: Prover, tree: str, path: str) -> bytes | None:
+    file = prover.trees.store.tree(tree).get(path)
+    return file.data if file is not None else None
+
+
+def _syntax(prover: Prover, each: Touched, paths: Sequence[str]) -> list[str]:
+    wrong = []
+    for path in paths:
+        try:
+            compile(_text(prover, each.after, path) or b"", path, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            wrong.append(f"{path} does not compile: {error}")
+    return wrong
+
+
+def _flakes(
+    prover: Prover, lint: Environment | None, each: Touched, paths: Sequence[str]
+) -> list[str]:
+    """What pyflakes says of the files after the patch and not of those before it."""
+    if lint is None or not paths:
+        return []
+    old = _flaked(prover, lint, each.before, paths)
+    new = _flaked(prover, lint, each.after, paths)
+    return [f"{path}: {words}" for path, words in sorted((new - old).elements())]
+
+
+def _flaked(
+    prover: Prover, lint: Environment, tree: str, paths: Sequence[str]
+) -> Counter[tuple[str, str]]:
+    with tempfile.TemporaryDirectory(prefix="patchkit-lint-") as scratch:
+        there = []
+        for path in paths:
+            data = _text(prover, tree, path)
+            if data is not None:
+                make_folder(os.path.dirname(os.path.join(scratch, path)))
+                write_file(os.path.join(scratch, path), data)
+                there.append(path)
+        if not there:
+            return Counter()
+        line = [lint.python, "-m", "pyflakes", *there]
+        done = subprocess.run(line, cwd=scratch, capture_output=True, text=True, check=False)
+    found: Counter[tuple[str, str]] = Counter()
+    for said in (done.stdout + done.stderr).splitlines():
+        match = _PLACE.match(said)
+        if match is not None:  # a line's number moves, its words do not
+            found[match[1], _LINE.sub("", match[2])] += 1
+    return found
+
+
+def modules_of(known: Known, paths: Sequence[str]) -> list[str]:
+    """Import names of the package's modules among the paths."""
+    lead = f"{known.root}/" if known.root else ""
+    out = []
+    for path in paths:
+        if not path.endswith(".py") or path.endswith("__main__.py"):
+            continue
+        if not known.package or known.outside_package(path):
+            continue
+        name = path.removeprefix(lead).removesuffix(".py").removesuffix("/__init__")
+        out.append(name.replace("/", "."))
+    return out
+
+
+def _imports(prover: Prover, tree: str, modules: Sequence[str]) -> Mapping[str, str]:
+    """Module -> "" or why it cannot be imported, on that tree."""
+    if not modules:
+        return {}
+    how = proving(prover.trees.known)
+    python = prover.environment.python
+    at = prover.trees.folder(tree)
+    prefix = prover.trees.bytecode(tree, python, prover.environment.short)
+    root = os.path.join(at, prover.trees.known.root)
+    with tempfile.TemporaryDirectory(prefix="patchkit-import-") as scratch:
+        report = os.path.join(scratch, "report.json")
+        env = {
+            **environment_of(Where(python, root, prefix), scratch),
+            **how.environment,
+            "PYTHONPATH": root,
+        }
+        line = [python, str(INSIDE / "pk_import.py"), report, how.prelude, *modules]
+        code, printed = run_child(line, env, scratch, SECONDS)
+        if not os.path.exists(report):
+            words = f"no report, exit status {code}: {printed.decode('utf-8', 'replace')[-300:]}"
+            return dict.fromkeys(modules, words.strip())
+        found: dict[str, str] = json.loads(read_file(report))
+        return found
+
+
+def _nvcc(prover: Prover, each: Touched, paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What nvcc refuses after the patch and not before it, and what could not be judged."""
+    if not paths:
+        return [], []
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        return [], [f"{path} was not compiled: no nvcc on PATH" for path in paths]
+    wrong, said = [], []
+    for path in paths:
+        after = _built(prover, nvcc, each.after, path)
+        if not after:
+            continue
+        if _built(prover, nvcc, each.before, path):
+            said.append(f"{path} compiles by itself on neither tree: {after}")
+        else:
+            wrong.append(f"{path} does not compile: {after}")
+    return wrong, said
+
+
+def _built(prover: Prover, nvcc: str, tree: str, path: str) -> str:
+    """ "" or nvcc's first error, for the tree's own headers laid out beside the source."""
+    known, store = prover.trees.known, prover.trees.store.tree(tree)
+    if store.get(path) is None:
+        return "there is no such file"
+    where = "import os, torch; print(os.path.join(os.path.dirname(torch.__file__), 'include'))"
+    asked = [prover.environment.python, "-c", where]
+    include = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    with tempfile.TemporaryDirectory(prefix="patchkit-nvcc-") as scratch:
+        for listed in store.walk():
+            if known.native(listed.path):
+                file = store.get(listed.path)
+                target = os.path.join(scratch, listed.path)
+                make_folder(os.path.dirname(target))
+                write_file(target, file.data if file is not None else b"")
+        flags = [
+            f"-I{os.path.join(scratch, f[2:])}" if f.startswith("-I") else f
+            for f in proving(known).nvcc
+        ]
+        if include:
+            flags += [f"-I{include}", f"-I{include}/torch/csrc/api/include"]
+        for arch in CAPABILITIES:
+            flags += ["-gencode", f"arch=compute_{arch},code=sm_{arch}"]
+        line = [nvcc, *flags, "-c", os.path.join(scratch, path), "-o", os.path.join(scratch, "o")]
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return ""
+        said = (done.stderr + done.stdout).replace(scratch + os.sep, "").splitlines()
+        return next((row for row in said if "error" in row), said[-1] if said else "no reason")
