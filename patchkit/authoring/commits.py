@@ -181,12 +181,14 @@ def _write(builder: Builder, commits: Commits, piece: Piece, like: int | None, g
         builder.find(f.in_patch(piece.name) for f in refusal.findings)
         return
     renames: Mapping[str, str] = {}
-    wanted = told.guard or guard or None
+    wanted = guard or None
     if like is not None:
         entry = standing.series.entries[like]
         patch = standing.series.patches[like]
         renames = renames_of(patch, Root(entry.strip), reverse=entry.reverse)
         wanted = wanted or entry.guard
+    if told.guard is not None:
+        wanted = told.guard or None
     folds = f"{len(piece.folded)} folded in" if piece.folded else ""
     said = (*told.said, *filter(None, (piece.said, folds)))
     header = told.header

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, replace
 
 from patchkit.authoring.headers import identity, typed
+from patchkit.authoring.messages import NO_GUARD
 from patchkit.authoring.names import patch_name, require_free, subject_from
 from patchkit.authoring.standing import Standing, unsealed
 from patchkit.authoring.when import When
@@ -69,7 +70,7 @@ def begin_new(
             subject if subject is not None else subject_from(patch),
         )
     )
-    check_guard(patch, guard)
+    guard = chosen_guard(patch, guard)
     findings = _ready(standing)
     count = 0 if first else len(standing.names)
     if after is not None:
@@ -139,10 +140,13 @@ def _ready(standing: Standing) -> tuple[Finding, ...]:
     return (*standing.base.gaps, *found)
 
 
-def check_guard(patch: str, guard: str | None) -> None:
-    """Raise UsageFault where a series file could not hold the guard."""
-    if guard is None:
-        return
+def chosen_guard(patch: str, guard: str | None) -> str | None:
+    """The guard that --guard asks for: None for no guard, which is asked for as `none`.
+
+    Raises UsageFault where a series file could not hold it.
+    """
+    if guard is None or guard.lower() == NO_GUARD:
+        return None
     try:
         entry = insert(SeriesFile(), Entry(patch, guard=guard)).entries[0]
     except Refused as refusal:
@@ -153,3 +157,4 @@ def check_guard(patch: str, guard: str | None) -> None:
         raise UsageFault.because(
             f"--guard {guard}: not a guard's name", next="letters, digits, '.', '_' and '-'"
         )
+    return guard

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from patchkit.authoring.arrange import ADVICE
 from patchkit.authoring.builder import Builder
+from patchkit.authoring.edit import chosen_guard
 from patchkit.authoring.form import Row
 from patchkit.authoring.headers import dated, fit, identity, same_header
 from patchkit.authoring.incoming import Arrived, Incoming, plain
@@ -85,7 +86,9 @@ class _Run:
         self.builder.find(others)
         said = (*incoming.said, *said_of(patch, outcome, raw, self.how.recount))
         header, more = self.header(incoming, raw, like, in_place)
-        guard = incoming.guard if self.how.guard is None else self.how.guard
+        guard = incoming.guard
+        if self.how.guard is not None:
+            guard = chosen_guard(incoming.name, self.how.guard)
         if like is not None and self.how.guard is None and not in_place:
             guard = standing.series.entries[like].guard
         exact = outcome.root.strip == 1 and not outcome.root.directory and not incoming.reverse

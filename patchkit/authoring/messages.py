@@ -13,6 +13,8 @@ from patchkit.series.mailtext import git_date, mail_date
 from patchkit.series.trailers import lift_fields
 from patchkit.store.commits import identity
 
+NO_GUARD = "none"
+"""What a person writes who wants a patch to have no guard any more."""
 EPOCH = "0 +0000"
 """The date of a commit whose patch states none."""
 
@@ -25,13 +27,14 @@ _GUARD = re.compile(r"Guard:[ \t]*(\S+)[ \t]*", re.IGNORECASE)
 @dataclass(frozen=True)
 class Told:
     """What a commit says of a patch. name: of its trailer, "" without one; others: names of
-    further trailers (of patches that were squashed into it). guard: "" where none is stated.
+    further trailers (of patches that were squashed into it). guard: None where nothing is stated,
+    "" for `Guard: none`.
     """
 
     header: Header
     name: str
     others: tuple[str, ...] = ()
-    guard: str = ""
+    guard: str | None = None
     said: tuple[str, ...] = ()
 
 
@@ -55,7 +58,7 @@ def header_of(commit: Taken, old: Header | None, patch: str, *, fresh: bool = Fa
     """
     names = names_in(commit.message)
     guards = [m[1] for line in commit.message.split("\n") if (m := _GUARD.fullmatch(line))]
-    guard = guards[-1] if guards and guards[-1].lower() != "none" else ""
+    guard = (guards[-1] if guards[-1].lower() != NO_GUARD else "") if guards else None
     name, others = (names[0], tuple(names[1:])) if names else ("", ())
     if old is not None and not fresh and _unchanged(commit, old, patch):
         return Told(old, name, others, guard)

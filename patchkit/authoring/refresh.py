@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from patchkit.authoring.builder import Builder
-from patchkit.authoring.edit import check_guard
+from patchkit.authoring.edit import chosen_guard
 from patchkit.authoring.headers import typed
 from patchkit.authoring.messages import header_of
 from patchkit.authoring.sealing import Ready, seal
@@ -69,8 +69,7 @@ def refresh(
     if subject is not None:
         header = typed(replace(header, subject=subject))
     if guard is not None:
-        check_guard(point.patch, guard)
-        wanted = guard
+        wanted = chosen_guard(point.patch, guard)
     renames: Mapping[str, str] = {}
     if index is not None:
         entry = standing.series.entries[index]
@@ -168,7 +167,7 @@ def _header(
     if commit is None:
         return header, guard
     told = header_of(commit, header, point.patch, fresh=index is None)
-    return told.header, told.guard or guard
+    return told.header, guard if told.guard is None else told.guard or None
 
 
 def _own_commit(standing: Standing, point: Point, at: str) -> Taken | None:

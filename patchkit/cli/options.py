@@ -38,7 +38,9 @@ Author = Annotated[
 ]
 Guard = Annotated[
     str | None,
-    typer.Option("--guard", metavar="NAME", help="Only stacks that turn NAME on have the patch."),
+    typer.Option(
+        "--guard", metavar="NAME", help="Only stacks that turn NAME on have the patch. none: all."
+    ),
 ]
 After = Annotated[
     str | None,

@@ -7,7 +7,7 @@ import pytest
 from patchkit.authoring.arrange import rename
 from patchkit.authoring.form import HEADER, NEW, REFRESHED
 from patchkit.authoring.proofs import proof_files
-from patchkit.errors import Finding, Refused
+from patchkit.errors import Finding, Refused, UsageFault
 from patchkit.series.header import parse_header
 from tests.unit.authoring.making import Bench
 from tests.unit.authoring.test_commits import GATES, LANES, order, rebase, three
@@ -112,6 +112,23 @@ def test_another_name_in_the_trailer_renames_and_keeps_guard_fields_and_proof(
     assert "b.patch" not in three.patches()
     assert [p.name for p in proofs.iterdir()] == ["test_bee.py"]
     assert three.check() == []
+
+
+def test_a_guard_is_taken_away_by_the_word_none(three: Bench) -> None:
+    reword(three, "b", 'B" -m "Patch-Name: b.patch')
+    three.from_commits()
+    assert order(three)[1] == "b.patch #+fast"
+    three.edit()
+    reword(three, "b", 'B" -m "Patch-Name: b.patch" -m "Guard: none')
+    three.from_commits()
+    assert order(three) == ["a.patch", "b.patch", "c.patch"]
+    three.edit("b")
+    three.refresh(guard="slow")
+    assert order(three)[1] == "b.patch #+slow"
+    three.refresh(guard="none")
+    assert order(three)[1] == "b.patch"
+    with pytest.raises(UsageFault):
+        three.refresh(guard="")
 
 
 def test_a_patch_that_was_renamed_meanwhile_is_refreshed_under_its_name_of_now(
