@@ -2,7 +2,9 @@
 
 For each pin with a series, `patchkit drift` says release by release what would become of its
 patches. A release with findings gets an issue, unless one of that title was ever opened. Needs
-`gh` with GH_TOKEN; with --dry-run it only prints. Standard library only.
+`gh` with GH_TOKEN; with --dry-run it only prints. With --expected no issue is opened: what drift
+says is compared with ci/drift-expected.json, in which a person wrote every cell and its reason.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any
 import tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
+EXPECTED = ROOT / "ci" / "drift-expected.json"
 
 
 def by_release(findings: list[dict[str, Any]]) -> dict[tuple[str, str], list[str]]:
@@ -37,14 +40,53 @@ def title(pin: str, release: str) -> str:
     return f"drift: {pin} on {release}"
 
 
+def differences(expected: dict[str, Any], said: dict[str, Any]) -> list[str]:
+    """A line for each cell (patch and release) that is not as expected, has no reason, is not
+    there, or that nobody expects."""
+    cells = expected["cells"]
+    wanted = {
+        (patch, release): cell for patch, row in cells.items() for release, cell in row.items()
+    }
+    found = {(c["patch"], r["pin"]): c["text"] for r in said["releases"] for c in r["patches"]}
+    out = []
+    for key in sorted({*wanted, *found}):
+        cell, text = wanted.get(key), found.get(key)
+        where = f"{key[0]} on {key[1]}"
+        if cell is None:
+            out.append(f"{where}: {text}, and {EXPECTED.name} has no such cell")
+        elif text is None:
+            out.append(f"{where}: expected {cell['text']}, and drift has no such cell")
+        elif cell["text"] != text:
+            out.append(f"{where}: expected {cell['text']} ({cell['why']}), found {text}")
+        elif not cell["why"].strip():
+            out.append(f"{where}: {text}, without a reason")
+    return out
+
+
+def check_expected() -> int:
+    """Compare drift with what a person wrote; the exit code."""
+    expected = json.loads(EXPECTED.read_text())
+    wrong = differences(expected, _said(expected["pin"], "--all"))
+    cells = sum(map(len, expected["cells"].values()))
+    print(*wrong, f"{cells} cells expected, {len(wrong)} not as found", sep="\n")
+    if wrong:
+        print(f"next: look at what upstream changed, then write it into {EXPECTED.name} by hand")
+    return 1 if wrong else 0
+
+
 def drift(pin: str) -> list[dict[str, Any]]:
     """The findings of `patchkit drift`."""
-    line = [sys.executable, "-m", "patchkit", "drift", "--pin", pin, "--json"]
+    found: list[dict[str, Any]] = _said(pin)["findings"]
+    return found
+
+
+def _said(pin: str, *options: str) -> dict[str, Any]:
+    line = [sys.executable, "-m", "patchkit", "drift", "--pin", pin, "--json", *options]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise SystemExit(done.stdout + done.stderr)
-    found: list[dict[str, Any]] = json.loads(done.stdout)["findings"]
-    return found
+    body: dict[str, Any] = json.loads(done.stdout)
+    return body
 
 
 def _gh(*args: str) -> str:
@@ -55,6 +97,8 @@ def _gh(*args: str) -> str:
 
 def main() -> int:
     """The command; the exit code is returned."""
+    if "--expected" in sys.argv[1:]:
+        return check_expected()
     pins = tomllib.loads((ROOT / "pins.toml").read_text())["pins"]
     for pin in pins:
         if not (ROOT / "series" / pin / "series").is_file():

@@ -1,4 +1,4 @@
-"""The series of v0.30.0 on its real source: exact, and the same to quilt and to git am."""
+"""Every pin's series on its real source: exact, and the same to quilt and to git am."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PIN = "v0.30.0"
-FOLDER = ROOT / "series" / PIN
+PINS = sorted(path.parent.name for path in (ROOT / "series").glob("*/series"))
 
 pytestmark = pytest.mark.real
+
+
+@pytest.fixture(scope="module", params=PINS)
+def pin(request: pytest.FixtureRequest) -> str:
+    """Each pin that has a series."""
+    return str(request.param)
 
 
 def patchkit(*args: str) -> dict[str, object]:
@@ -31,10 +36,10 @@ def patchkit(*args: str) -> dict[str, object]:
 
 
 @pytest.fixture(scope="module")
-def trees(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
+def trees(pin: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
     """A work tree of the base, one of the whole series, and the patched tree's id."""
     at = tmp_path_factory.mktemp("trees")
-    whole = patchkit("apply", "--pin", PIN, "--all", "--to", str(at / "patched"))
+    whole = patchkit("apply", "--pin", pin, "--all", "--to", str(at / "patched"))
     shutil.copytree(at / "patched", at / "base", symlinks=True)
     git(
         at / "base",
@@ -55,30 +60,33 @@ def git(at: Path, *args: str) -> str:
     return done.stdout.decode().strip()
 
 
-def names() -> list[str]:
-    lines = (FOLDER / "series").read_text().splitlines()
-    return [line.split()[0] for line in lines if line.strip() and not line.startswith("#")]
+def patches(pin: str) -> list[Path]:
+    folder = ROOT / "series" / pin
+    lines = (folder / "series").read_text().splitlines()
+    names = [line.split()[0] for line in lines if line.strip() and not line.startswith("#")]
+    return [folder / name for name in names]
 
 
-def test_every_stack_is_as_locked() -> None:
-    report = patchkit("check", "--pin", PIN)
+def test_every_stack_is_as_locked(pin: str) -> None:
+    report = patchkit("check", "--pin", pin)
     states = {s["name"]: s["state"] for s in report["pins"][0]["stacks"]}  # type: ignore[index]
     assert "default" in states
     assert set(states.values()) == {"clean"}
 
 
-def test_the_work_tree_is_the_tree_that_is_named(trees: tuple[Path, Path, str]) -> None:
+def test_the_work_tree_is_the_tree_that_is_named(pin: str, trees: tuple[Path, Path, str]) -> None:
     _, patched, tree = trees
     assert git(patched, "rev-parse", "HEAD^{tree}") == tree
     assert git(patched, "status", "--porcelain") == ""
-    assert len(git(patched, "log", "--format=%h").splitlines()) == len(names()) + 1
+    assert len(git(patched, "log", "--format=%h").splitlines()) == len(patches(pin)) + 1
 
 
-def test_quilt_gives_the_same_files(trees: tuple[Path, Path, str]) -> None:
+def test_quilt_gives_the_same_files(pin: str, trees: tuple[Path, Path, str]) -> None:
     if shutil.which("quilt") is None:
         pytest.fail("quilt is not installed: apt-get install quilt")
     base, _, tree = trees
-    env = {**os.environ, "QUILT_PATCHES": str(FOLDER), "QUILT_PC": ".pc", "QUILTRC": os.devnull}
+    env = {**os.environ, "QUILT_PATCHES": str(ROOT / "series" / pin)}
+    env |= {"QUILT_PC": ".pc", "QUILTRC": os.devnull}
     done = subprocess.run(
         ["quilt", "push", "-a", "--fuzz=0"], cwd=base, env=env, capture_output=True, check=False
     )
@@ -90,10 +98,12 @@ def test_quilt_gives_the_same_files(trees: tuple[Path, Path, str]) -> None:
     git(base, "clean", "-qfd")
 
 
-def test_git_am_gives_the_same_files_authors_and_subjects(trees: tuple[Path, Path, str]) -> None:
+def test_git_am_gives_the_same_files_authors_and_subjects(
+    pin: str, trees: tuple[Path, Path, str]
+) -> None:
     base, patched, tree = trees
-    git(base, "am", "-q", "--keep-cr", *(str(FOLDER / name) for name in names()))
+    git(base, "am", "-q", "--keep-cr", *map(str, patches(pin)))
     assert git(base, "rev-parse", "HEAD^{tree}") == tree
     form = "--format=%s|%an|%ae|%ad"
-    count = f"-{len(names())}"
+    count = f"-{len(patches(pin))}"
     assert git(base, "log", count, form) == git(patched, "log", count, form)

@@ -131,6 +131,41 @@ def test_drift_speaks_once_a_release() -> None:
     assert drift.title("v1", "v2") == "drift: v1 on v2"
 
 
+def test_drift_is_compared_cell_by_cell() -> None:
+    drift = tool("drift")
+    clean, lost = (
+        {"text": "clean", "why": "x.py line 1"},
+        {"text": "conflict", "why": "x.py is gone"},
+    )
+    expected = {"cells": {"a.patch": {"v2": clean, "v3": lost}}}
+
+    def said(**cells: str) -> dict[str, Any]:
+        rows = [{"pin": r, "patches": [{"patch": "a.patch", "text": t}]} for r, t in cells.items()]
+        return {"releases": rows}
+
+    assert drift.differences(expected, said(v2="clean", v3="conflict")) == []
+    (other,) = drift.differences(expected, said(v2="merged", v3="conflict"))
+    assert other == "a.patch on v2: expected clean (x.py line 1), found merged"
+    (gone,) = drift.differences(expected, said(v2="clean"))
+    assert gone == "a.patch on v3: expected conflict, and drift has no such cell"
+    (new,) = drift.differences(expected, said(v2="clean", v3="conflict", v4="clean"))
+    assert new.startswith("a.patch on v4: clean, and drift-expected.json has no such cell")
+    expected["cells"]["a.patch"]["v2"] = {"text": "clean", "why": " "}
+    (bare,) = drift.differences(expected, said(v2="clean", v3="conflict"))
+    assert bare == "a.patch on v2: clean, without a reason"
+
+
+def test_what_is_expected_of_drift_has_a_reason_in_every_cell() -> None:
+    body = json.loads((CI / "drift-expected.json").read_text())
+    assert (ROOT / "series" / body["pin"] / "series").is_file()
+    releases = {tuple(sorted(row)) for row in body["cells"].values()}
+    assert len(releases) == 1
+    for row in body["cells"].values():
+        for cell in row.values():
+            assert cell["text"] in {"clean", "merged", "moved", "conflict", "upstreamed", "dropped"}
+            assert len(cell["why"]) > 20
+
+
 def test_the_runner_takes_the_line_that_the_workflow_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
