@@ -110,8 +110,10 @@ def finding_of(
         "conflict",
         f"{patch.name} does not fit any more: {what} {clash.reason}",
         Where(patch.name, clash.path, hunk, None),
-        expected="the lines that the patch changes, as they were",
-        found="they are changed",
+        expected="the file that the patch changes, as it was"
+        if clash.theirs is None
+        else "the lines that the patch changes, as they were",
+        found="it is not" if clash.theirs is None else "they are changed",
         details=clash.shown,
         next=next,
     )

@@ -127,16 +127,19 @@ def _row(
     where = moves(old.tree(store), bare, derived.touched())
     now = Overlay(bare)
     cells: list[Cell] = []
+    unsettled: dict[str, str] = {}  # path -> the last patch in conflict that changes it
     for name, outcome in zip(derived.names, derived.outcomes, strict=True):
         if name in dropped:
             cells.append(Cell(name, pin, DROPPED, since=dropped[name]))
         else:
             cell = _settled(name, pin, now, settled.get(name))
             if cell is None:
-                cell = _cell(derived, name, before, now, where, pin)
+                cell = _cell(derived, name, before, now, where, pin, unsettled)
             cells.append(cell)
             if cell.carried:
                 now.changes.update(cell.changes)
+            elif cell.text == CONFLICT:
+                unsettled.update(dict.fromkeys(outcome.changes, name))
         before.changes.update(outcome.changes)
     return cells
 
@@ -153,7 +156,13 @@ def _settled(name: str, pin: str, now: Overlay, settled: Resolved | None) -> Cel
 
 
 def _cell(
-    derived: Derived, name: str, before: Overlay, now: Overlay, where: Mapping[str, str], pin: str
+    derived: Derived,
+    name: str,
+    before: Overlay,
+    now: Overlay,
+    where: Mapping[str, str],
+    pin: str,
+    unsettled: Mapping[str, str],
 ) -> Cell:
     outcome = derived.outcomes[derived.names.index(name)]
     renames = renames_of(outcome.patch, outcome.root)
@@ -164,7 +173,12 @@ def _cell(
             return Cell(name, pin, UPSTREAMED, moved=moved)
         next_command = f"patchkit rebase --onto {pin}, then resolve {name}"
         findings = tuple(
-            finding_of(_elsewhere(clash, where), outcome.patch, outcome.root, next_command)
+            finding_of(
+                _after(_elsewhere(clash, where), unsettled.get(clash.path)),
+                outcome.patch,
+                outcome.root,
+                next_command,
+            )
             for clash in carried.clashes
         )
         return Cell(name, pin, CONFLICT, moved=moved, clashes=carried.clashes, findings=findings)
@@ -195,6 +209,13 @@ class _Moved:
 
 def _all_there(changes: Mapping[str, File | None], now: Overlay, where: Mapping[str, str]) -> bool:
     return all(_same(now.get(where.get(p, p)), f) for p, f in changes.items())
+
+
+def _after(clash: Clash, first: str | None) -> Clash:
+    """The clash, and the earlier patch in conflict that it may be due to."""
+    if first is None:
+        return clash
+    return replace(clash, reason=f"{clash.reason} (first settle {first}, which changes it, too)")
 
 
 def _elsewhere(clash: Clash, where: Mapping[str, str]) -> Clash:

@@ -243,3 +243,14 @@ def test_a_reason_without_a_patch_is_refused(releases: SmallProject) -> None:
     done = releases.run("rebase", "--continue", "--why", "because")
     assert done.code == 2
     assert "--why is of --skip or --drop" in done.text
+
+
+def test_a_conflict_that_an_earlier_one_brings_names_it(releases: SmallProject) -> None:
+    release(releases, "v2.0", {"engine/lanes.py": None, "engine/plan.py": None})
+    done = releases.run("drift", "--pin", "v1.0", "--json")
+    said = {f["patch"]: " ".join(f["details"]) for f in json.loads(done.out)["findings"]}
+    first, *later = [patch for patch in said if "lanes.py" in said[patch]]
+    assert "first settle" not in said[first]
+    assert later
+    for patch in later:
+        assert "lanes.py is a file that is gone (first settle" in said[patch]
