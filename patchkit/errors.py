@@ -42,6 +42,7 @@ DRIFT = frozenset(
         "sdist-gap",
         "pin-incomplete",
         "proof-broken",
+        "proof-fails",
         "proof-missing",
         "proof-stale",
         "guard-cuts",

@@ -75,33 +75,43 @@ def run(
         pairs = [(release.name, bases.get(release)) for release in releases]
         rows = planning.plan(bases.store, derived, old, pairs)
         proofs = proofs_of(project, chosen.name, derived.series)
-        if prove:
+        if prove and proofs:
             made = environment.given(python) if python else environment.ready(bases.store.root, bar)
             rows = [prover_for(project, bases.store, made, row, proofs) for row in rows]
         else:
-            digest = environment.given(python).digest if python else environment.digest_of_list()
+            own = bool(python and proofs)
+            digest = environment.given(python or "").digest if own else environment.digest_of_list()
             rows = [proving.recorded(bases.store, row, proofs, digest) for row in rows]
     out.find(f for row in rows for cell in row.cells for f in findings(chosen.name, cell))
     _show(out, chosen.name, rows, markdown)
     raise typer.Exit(out.close())
 
 
+def _name(cell: Cell) -> str:
+    """What is wrong with a cell, as a finding's name; "" for nothing."""
+    if cell.text == "dropped":
+        return ""
+    if cell.proof == "obsolete":
+        return "obsolete"
+    if cell.carried and cell.proof in ("proof-fails", "proof-broken"):
+        return cell.proof
+    return {"clean": "", "merged": "offset"}.get(cell.text, cell.text)
+
+
+def key(pin: str, cell: Cell) -> str:
+    """PIN/RELEASE/PATCH/STATE: the same in every run, as long as the same is wrong."""
+    return f"{pin}/{cell.pin}/{cell.patch}/{_name(cell)}" if _name(cell) else ""
+
+
 def findings(pin: str, cell: Cell) -> list[Finding]:
     """Why a cell is not clean; the key names pin, release, patch and state, and no day."""
-    if cell.text in ("clean", "dropped") and cell.proof not in ("obsolete", "proof-fails"):
+    name = _name(cell)
+    if not name:
         return []
-    name = {
-        "conflict": "conflict",
-        "upstreamed": "upstreamed",
-        "moved": "moved",
-        "merged": "offset",
-    }.get(cell.text, "obsolete")
-    if cell.proof == "obsolete":
-        name = "obsolete"
     details = [f"{f.message}" for f in cell.findings]
     details += [f"{old} is now {new}" for old, new in cell.moved.items()]
     details += [f"the release has it: {hunk}" for hunk in cell.taken]
-    details.append(f"key: {pin}/{cell.pin}/{cell.patch}/{name}")
+    details.append(f"key: {key(pin, cell)}")
     hints = {
         "upstreamed": f"patchkit rebase --pin {pin} --onto {cell.pin} drops it",
         "obsolete": f"patchkit rebase --pin {pin} --onto {cell.pin} --drop {cell.patch}",
@@ -116,7 +126,7 @@ def findings(pin: str, cell: Cell) -> list[Finding]:
             found=cell.words,
             next=hints.get(name, f"patchkit rebase --pin {pin} --onto {cell.pin}"),
             details=tuple(details),
-            note=cell.text == "merged" and cell.proof != "proof-fails",
+            note=name == "offset",
         )
     ]
 
@@ -131,6 +141,7 @@ def _show(out: Out, pin: str, rows: list[Row], markdown: bool) -> None:
                 "patches": [
                     {
                         "patch": c.patch,
+                        "key": key(pin, c),
                         "text": c.text,
                         "since": c.since,
                         "proof": c.proof,
@@ -153,7 +164,7 @@ def _show(out: Out, pin: str, rows: list[Row], markdown: bool) -> None:
         out.line("| " + " | ".join(columns) + " |")
         out.line("|" + " --- |" * len(columns))
         for cells in table:
-            out.line("| " + " | ".join(cells) + " |")
+            out.line("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         return
     out.table(f"the series of {pin} on other releases (text; proof)", columns, table)
 

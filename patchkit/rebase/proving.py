@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from patchkit.derive.base import Base
 from patchkit.engine.model import File
+from patchkit.prove.children import none_outlives_us
 from patchkit.prove.judge import BROKEN, GREEN, Seen, green, obsolete
 from patchkit.prove.proofs import Proof
 from patchkit.prove.prove import RULES, Prover
@@ -60,20 +62,25 @@ def recorded(store: Store, row: Row, proofs: Mapping[str, Proof], environment: s
 
 
 def proven(prover: Prover, row: Row, proofs: Mapping[str, Proof]) -> Row:
-    """The row with its proofs run: on the bare release, and on the result."""
-    store = prover.trees.store
-    patched = patched_tree(store, row)
-    for tree in (row.base.tree_id, patched):
+    """The row with its proofs run: on the bare release, and on the result; several at once."""
+    patched = patched_tree(prover.trees.store, row)
+    asked = [
+        (proof, tree)
+        for cell in row.cells
+        if (proof := proofs.get(cell.patch)) is not None and cell.text != DROPPED
+        for tree in ((row.base.tree_id, patched) if cell.carried else (row.base.tree_id,))
+    ]
+    # The store's pipe is for one thread: the trees are made first.
+    for tree in dict.fromkeys(tree for _, tree in asked):
         prover.trees.folder(tree)
+    with none_outlives_us(), ThreadPoolExecutor(prover.workers) as pool:
+        runs = pool.map(lambda pair: prover.seen(*pair), asked)
+        seen = {(proof.patch, tree): run for (proof, tree), run in zip(asked, runs, strict=True)}
     cells = []
     for cell in row.cells:
-        proof = proofs.get(cell.patch)
-        words = NOT_HERE
-        if proof is not None and cell.text != DROPPED:
-            bare = prover.seen(proof, row.base.tree_id)
-            after = prover.seen(proof, patched) if cell.carried else None
-            words = said(cell, bare, after)
-        cells.append(replace(cell, proof=words))
+        bare = seen.get((cell.patch, row.base.tree_id))
+        after = seen.get((cell.patch, patched)) if cell.carried else None
+        cells.append(replace(cell, proof=said(cell, bare, after)))
     return replace(row, cells=tuple(cells))
 
 
