@@ -16,7 +16,7 @@ from patchkit.rebase.reasons import earlier, line
 from patchkit.series.folder import Series
 from patchkit.series.header import Header
 from patchkit.series.quilt import Entry, parse_series
-from patchkit.series.renumber import replace_header
+from patchkit.series.renumber import keep_headings, replace_header
 from patchkit.series.writer import write_patch
 from patchkit.store.repo import Store
 
@@ -56,6 +56,7 @@ def finish(
             moved = {} if cell.moved else renames_of(outcome.patch, outcome.root)
             renames = {n: o for n, o in moved.items() if {n, o} <= set(cell.changes)}
             data = write_patch(new, now, cell.changes, renames=renames)
+            data = keep_headings(data, outcome.patch, cell.moved)
             kept = Entry(entry.patch, guard=entry.guard)
         now.changes.update(cell.changes)
         entries.append(kept)

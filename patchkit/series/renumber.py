@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from patchkit.engine.model import File, Hunk, Patch, Section, Tree
+from patchkit.engine.parse import parse
 from patchkit.engine.strip import Root, target_paths
 from patchkit.engine.text import split_lines
 from patchkit.series.header import Header
@@ -51,6 +52,36 @@ def renumber(
     if any(not _same(base.get(path), changes[path]) for path in others):
         return None
     return b"".join(lines)
+
+
+def keep_headings(data: bytes, old: Patch, moved: Mapping[str, str] | None = None) -> bytes:
+    """The patch `data`, written anew, with the headings of the hunks that `old` has too.
+
+    A hunk is the same where it changes the same lines of the same file; its context and place may
+    differ. moved: old path -> new path. So a patch whose context changed differs from its parent
+    there only.
+    """
+    places = {f"b/{before}": f"b/{after}" for before, after in (moved or {}).items()}
+    known: dict[tuple[str, Changed], list[bytes]] = {}
+    for section, _, hunk in old.hunks():
+        path = places.get(section.path, section.path)
+        known.setdefault((path, _changed(hunk)), []).append(hunk.heading)
+    lines = split_lines(data)
+    for section, _, hunk in parse(data, old.name).hunks():
+        headings = known.get((section.path, _changed(hunk)))
+        stated = _HUNK.match(lines[hunk.patch_line - 1])
+        if headings and stated is not None:
+            heading = headings.pop(0)
+            lines[hunk.patch_line - 1] = stated[0] + (b" " + heading if heading else b"") + b"\n"
+    return b"".join(lines)
+
+
+Changed = tuple[tuple[bytes, bytes], ...]
+"""The lines of a hunk that are not context, each with its tag."""
+
+
+def _changed(hunk: Hunk) -> Changed:
+    return tuple(line for line in hunk.lines if line[0] != b" ")
 
 
 def replace_header(patch: Patch, header: Header) -> bytes:

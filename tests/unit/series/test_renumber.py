@@ -9,7 +9,7 @@ from patchkit.engine.apply import EXACT, Root, apply_patch
 from patchkit.engine.model import EXECUTABLE, File, MemoryTree
 from patchkit.engine.parse import parse
 from patchkit.series.header import Header
-from patchkit.series.renumber import renumber, replace_header
+from patchkit.series.renumber import keep_headings, renumber, replace_header
 from patchkit.series.writer import write_patch
 
 HEADER = Header("A <a@b.c>", "Wed, 1 Jan 2031 00:00:01 +0000", "Do it", body="Why.")
@@ -119,3 +119,23 @@ def test_another_header_leaves_the_diff_alone() -> None:
     assert data.endswith(PATCH.data[len(PATCH.header) :])
     assert data.count(b"Last-Update: 2031-02-03\n") == 1
     assert replace_header(PATCH, HEADER) == PATCH.data
+
+
+def test_a_hunk_that_changes_the_same_lines_keeps_its_heading() -> None:
+    def diff(path: str, heading: str, context: str, added: str) -> bytes:
+        return (
+            f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n"
+            f"@@ -5,2 +5,3 @@{heading}\n {context}\n+{added}\n last\n"
+        ).encode()
+
+    old = parse(diff("x.py", " class One:", "one", "new"), "a.patch")
+    same = diff("x.py", " def inner(", "two", "new")
+    assert keep_headings(same, old) == diff("x.py", " class One:", "two", "new")
+    other = diff("x.py", " def inner(", "two", "newer")
+    assert keep_headings(other, old) == other
+    elsewhere = diff("y.py", "", "two", "new")
+    assert keep_headings(elsewhere, old) == elsewhere
+    followed = keep_headings(elsewhere, old, {"x.py": "y.py"})
+    assert followed == diff("y.py", " class One:", "two", "new")
+    bare = parse(diff("x.py", "", "one", "new"), "a.patch")
+    assert keep_headings(same, bare) == diff("x.py", "", "two", "new")

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MTP draft of a Qwen4Exp model rotates as its target does."""
+
+import pickle
+
+import pytest
+
+import _qwen4exp as q
+
+TOP = {"rope_parameters": q.PARTIAL_YARN}
+NESTED = {"text_config": {"rope_parameters": q.YARN}}
+STATED = {
+    "text_config": {"rope_parameters": q.YARN, "max_position_embeddings": 1048576}
+}
+
+
+def target_and_draft(folder, overrides):
+    from vllm.config.parallel import ParallelConfig
+    from vllm.config.speculative import SpeculativeConfig
+
+    target = q.model_config(folder, None, overrides)
+    speculative = SpeculativeConfig(
+        method="mtp",
+        num_speculative_tokens=2,
+        target_model_config=target,
+        target_parallel_config=ParallelConfig(),
+    )
+    return target, speculative.draft_model_config
+
+
+@pytest.mark.witness
+@pytest.mark.parametrize(
+    ("model", "overrides", "length"),
+    [
+        (q.wrapper, NESTED, 524288),
+        (q.wrapper, TOP, 524288),
+        (q.wrapper, STATED, 1048576),
+        (q.text_only, TOP, 524288),
+    ],
+    ids=["nested", "top", "stated", "text"],
+)
+def test_the_draft_has_the_targets_rope(model, overrides, length, tmp_path):
+    target, draft = target_and_draft(model(tmp_path), overrides)
+    theirs = target.hf_text_config.rope_parameters
+    ours = draft.hf_text_config.rope_parameters
+    assert (theirs["rope_type"], ours["rope_type"]) == ("yarn", "yarn")
+    assert ours == theirs
+    assert draft.hf_text_config.max_position_embeddings == length
+    assert draft.max_model_len == target.max_model_len == length
+
+
+def test_it_is_an_mtp_draft(tmp_path):
+    _, draft = target_and_draft(q.wrapper(tmp_path), NESTED)
+    assert draft.hf_config.architectures == ["Qwen4ExpMTP"]
+
+
+@pytest.mark.witness
+def test_it_survives_a_process_boundary(tmp_path):
+    _, draft = target_and_draft(q.wrapper(tmp_path), NESTED)
+    config = pickle.loads(pickle.dumps(draft.hf_overrides))
+    there = q.model_config(draft.model, runner="draft", hf_overrides=config)
+    assert there.hf_text_config.rope_parameters == q.YARN
+
+
+def test_without_a_rope_override_the_draft_is_as_before(tmp_path):
+    from vllm.config.speculative import SpeculativeConfig
+
+    compose = SpeculativeConfig.compose_draft_hf_overrides
+    for overrides in (None, {}, {"max_position_embeddings": 1234}, {"text_config": {}}):
+        composed = compose(overrides)
+        assert composed.func is SpeculativeConfig.hf_config_override
+        assert composed.keywords == {"transformers_mtp_overrides": None}
+    _, draft = target_and_draft(q.wrapper(tmp_path), {})
+    assert draft.hf_text_config.rope_parameters == q.ROPE
+
+
+def test_a_draft_of_another_model_keeps_its_own():
+    from transformers import LlamaConfig
+    from vllm.config.speculative import SpeculativeConfig
+
+    own = {"rope_type": "default", "rope_theta": 500000.0}
+    config = LlamaConfig(architectures=["LlamaForCausalLM"], rope_parameters=own)
+    config = SpeculativeConfig.compose_draft_hf_overrides(TOP)(config)
+    assert config.rope_parameters["rope_type"] == "default"
+    assert config.rope_parameters["rope_theta"] == 500000.0
+
+
+def test_the_transformers_backends_overrides_come_along():
+    from transformers import LlamaConfig
+    from vllm.config.speculative import SpeculativeConfig
+
+    given = {"architectures": ["TransformersForMTP"], "n_predict": 3}
+    config = LlamaConfig(architectures=["LlamaForCausalLM"])
+    config = SpeculativeConfig.compose_draft_hf_overrides(TOP, given)(config)
+    assert config.architectures == ["TransformersForMTP"]
+    assert config.n_predict == 3
