@@ -13,7 +13,7 @@ from patchkit.files.root import Root
 from patchkit.store import git
 from patchkit.store.pipes import ObjectReader, also_reading
 from patchkit.store.repo import Store
-from patchkit.store.tree import StoreTree
+from patchkit.store.tree import Fetch, StoreTree
 from patchkit.target.checkout import (
     edited_paths,
     head_commit,
@@ -111,10 +111,15 @@ class Commits:
     repository is obeyed. Close it, or use it in a `with` block.
     """
 
-    def __init__(self, store: Store, at: str) -> None:
+    def __init__(
+        self, store: Store, at: str, *, objects: str = "", fetch: Fetch | None = None
+    ) -> None:
+        """objects: the repository's object folder, "" for that of a work tree at `at`. fetch:
+        brings blobs that are not there."""
         self._store = store
         self._at = at
-        self._folder = os.path.join(at, ".git", "objects")
+        self._fetch = fetch
+        self._folder = objects or os.path.join(at, ".git", "objects")
         self._objects = ObjectReader(store.git_dir, self._folder)
 
     def __enter__(self) -> Commits:
@@ -142,9 +147,20 @@ class Commits:
             raise Refused(_not_a_line(self._at, base, head, []))
         return taken
 
+    def told(self, commit: str) -> Taken:
+        """One commit against its first parent. Raises Refused(unsupported) for one without."""
+        parents = self._read(commit)[0].get(b"parent", b"").decode("ascii")
+        if not parents:
+            raise Refused(_not_a_line(self._at, "", commit, []))
+        return self._taken(commit, parents)
+
+    def tree_of(self, commit: str) -> str:
+        """The tree id of a commit."""
+        return self._read(commit)[0][b"tree"].decode("ascii")
+
     def tree(self, oid: str) -> StoreTree:
         """A tree of the work tree's repository."""
-        return StoreTree(oid, self._objects)
+        return StoreTree(oid, self._objects, self._fetch)
 
     def changes(self, before: str, after: str) -> dict[str, File | None]:
         """What differs between two trees: path -> file, None where it is gone."""

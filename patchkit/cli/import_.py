@@ -1,4 +1,5 @@
-"""`patchkit import`: patch files, mails and quilt folders into the series."""
+"""`patchkit import`: patch files, mails, quilt folders, pull requests, a fork's commits, overlays
+and scripts into the series."""
 
 from __future__ import annotations
 
@@ -23,15 +24,55 @@ from patchkit.cli.options import (
 EXAMPLES = (
     "Examples:  patchkit import fix.patch    patchkit import ../their-series    "
     "patchkit import pr.mbox --after lanes-keep-order    "
-    "patchkit import series/v0.30.0    (after quilt refresh in it)"
+    "patchkit import series/v0.30.0    (after quilt refresh in it)    "
+    "patchkit import --pr 54513 --exclude 'tests/*'    "
+    "patchkit import --commits v0.30.0..mine --from ../vllm-fork    "
+    "patchkit import --overlay files/    patchkit import --run './patch_vllm.py {tree}'"
 )
 
 
 def run(
     context: typer.Context,
     paths: Annotated[
-        list[str], typer.Argument(metavar="FILE|DIR...", help="Diffs, mails, or one quilt folder.")
-    ],
+        list[str] | None,
+        typer.Argument(metavar="[FILE|DIR]...", help="Diffs, mails, or one quilt folder."),
+    ] = None,
+    pull: Annotated[
+        str | None,
+        typer.Option(
+            "--pr", metavar="N|URL", help="A pull request; its head commit is recorded in Origin."
+        ),
+    ] = None,
+    commits: Annotated[
+        str | None,
+        typer.Option("--commits", metavar="A..B", help="A fork's commits, one patch each."),
+    ] = None,
+    repo: Annotated[
+        str | None,
+        typer.Option("--from", metavar="REPO", help="Where --commits are: a clone or an address."),
+    ] = None,
+    overlay: Annotated[
+        str | None,
+        typer.Option("--overlay", metavar="DIR", help="Whole files that lie over the tree."),
+    ] = None,
+    run_: Annotated[
+        str | None,
+        typer.Option(
+            "--run",
+            metavar="COMMAND",
+            help="Run it on a copy ({tree}), and take what it changed. No shell is used.",
+        ),
+    ] = None,
+    no_run: bool = typer.Option(False, "--no-run", help="Refuse --run."),
+    allow_no_op: bool = typer.Option(
+        False, "--allow-no-op", help="Take what --run changed though some edits matched nothing."
+    ),
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exclude", metavar="GLOB", help="Leave these files out, as 'tests/*'; several times."
+        ),
+    ] = None,
     pin: Pin = None,
     after: After = None,
     first: First = False,
@@ -66,12 +107,15 @@ def run(
     from patchkit.authoring.session import session
     from patchkit.authoring.when import when
     from patchkit.cli.apply_loose import place
+    from patchkit.cli.bringing import Elsewhere, bring_elsewhere
     from patchkit.cli.importing import bring_in
     from patchkit.cli.out import Out
     from patchkit.cli.progress import progress
     from patchkit.cli.written import finish, one_place, said_first
 
     one_place(after, first)
+    asked = Elsewhere(pull, commits, repo, overlay, run_, no_run, allow_no_op, tuple(exclude or ()))
+    elsewhere = asked.checked(paths or [])
     moment = when(date)
     how = How(
         strip,
@@ -89,6 +133,10 @@ def run(
         session(context.obj, source=source, offline=offline, progress=bar) as held,
     ):
         said_first(out, held)
-        ready = bring_in(held, held.pin(pin), paths, how, moment, name, after, first)
+        chosen = held.pin(pin)
+        if elsewhere:
+            ready = bring_elsewhere(held, chosen, asked, how, moment, name, after, first)
+        else:
+            ready = bring_in(held, chosen, paths or [], how, moment, name, after, first)
         finish(out, ready, held.commit(ready, "import", dry=check), dry=check)
     raise typer.Exit(out.close())

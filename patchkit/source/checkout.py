@@ -23,12 +23,14 @@ _ID = re.compile(r"[0-9a-f]{40}")
 class Checkout:
     """A repository.
 
-    objects: its object folder. head: the id that HEAD leads to, "" for none. tags: name -> id.
+    objects: its object folder. path: its own. head: the id that HEAD leads to, "" for none. tags:
+    name -> id.
     """
 
     objects: str
     head: str
     tags: Mapping[str, str]
+    path: str = ""
 
     @classmethod
     def at(cls, path: str, *, bare: bool = False) -> Checkout | None:
@@ -46,7 +48,7 @@ class Checkout:
                 objects = os.path.abspath(os.path.join(repo.common_dir, "objects"))
                 # Not `repo.head.commit`: that asks a git process, which obeys the repository.
                 tags = {tag.name: _led_to(repo, tag.path) for tag in repo.tags}
-                return cls(objects, _led_to(repo, "HEAD"), tags)
+                return cls(objects, _led_to(repo, "HEAD"), tags, path)
         except (GitError, OSError, ValueError):
             return None
 
@@ -54,6 +56,23 @@ class Checkout:
         """The pin's commit, where the repository has it; else ""."""
         wanted = pin.commit or pin.commit_prefix
         return self.peeled(store, [wanted])[0] if wanted else ""
+
+    def named(self, name: str) -> list[str]:
+        """The ids that a name may stand for: HEAD, a branch, a tag, an id (whole or its beginning),
+        in git's order. Read from the repository's files alone."""
+        if re.fullmatch(r"[0-9a-f]{40}", name):
+            return [name]
+        from git import GitError, Repo
+
+        found: list[str] = []
+        try:
+            with Repo(self.path, search_parent_directories=False) as repo:
+                refs = [name] if name in ("HEAD",) or name.startswith("refs/") else []
+                refs += [f"refs/tags/{name}", f"refs/heads/{name}", f"refs/remotes/{name}"]
+                found = [oid for ref in refs if (oid := _led_to(repo, ref))]
+        except (GitError, OSError, ValueError):
+            pass
+        return [*found, *([name] if re.fullmatch(r"[0-9a-f]{4,39}", name) else [])]
 
     def described(self, store: Store) -> str:
         """What is checked out, in words."""

@@ -37,6 +37,7 @@ _PER_REQUEST = 2000
 """Blobs asked for in one request."""
 _MAYBE_GENERATED = ("PKG-INFO", "setup.cfg", "_version.py")
 _WAIT = 3600.0
+_QUIET = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc")
 _REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
 _LOCKS = ("shallow.lock", "config.lock", "packed-refs.lock")
 
@@ -179,6 +180,22 @@ class Server:
             )
         return moved
 
+    def fetch_commits(self, commits: Sequence[str], refs: Sequence[str]) -> None:
+        """Bring commits with their trees, whatever tag they have; blobs come when needed.
+
+        refs: names that lead to them, asked for whole where the server serves no such id.
+        """
+        absent = [commit for commit in commits if not self.store.has(commit)]
+        if not absent:
+            return
+        with locked(self._lock, wait=_WAIT):
+            try:
+                self._fetch(absent)
+            except EnvironmentFault as error:
+                if "not allow request for unadvertised object" not in _words(error):
+                    raise
+                self._git([*_QUIET, "--", git.REMOTE, *refs])
+
     def fetch_blobs(self, oids: Sequence[str]) -> None:
         """Bring those of `oids` that the store lacks, in batches."""
         absent = self.store.objects.absent(oids)
@@ -194,7 +211,7 @@ class Server:
 
     def _fetch(self, wants: Sequence[str]) -> None:
         args = [
-            *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"),
+            *_QUIET,
             # "--": pins.toml's address is never taken for an option
             *("--depth=1", "--filter=blob:none", "--stdin", "--", git.REMOTE),
         ]

@@ -1,0 +1,121 @@
+"""A fork's commits become patches, one each; nothing of its repository is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import BASE, SmallProject
+from tests.unit.bring.served import Served
+
+PLAN = BASE["engine/plan.py"]
+
+
+def fork(served: Served) -> list[str]:
+    """A branch `mine` with three commits on v1.0, one of them empty."""
+    served.git("checkout", "-q", "-b", "mine")
+    ids = [
+        served.commit(
+            "Go deeper\n\nBecause.\n\nDrop-When: v9", engine__plan_py=PLAN.replace("2", "3")
+        ),
+        served.commit("Nothing"),
+        served.commit(
+            "Go wider\n\nGuard: wide\n",
+            engine__plan_py=PLAN.replace("2", "3").replace("8", "16"),
+            tests__test_x_py="x\n",
+        ),
+    ]
+    served.git("checkout", "-q", "main")
+    return ids
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_each_commit_is_a_patch(mine: SmallProject, served: Served, far: bool) -> None:
+    ids = fork(served)
+    place = served.url if far else str(served.at)
+    done = mine.run("import", "--commits", "v1.0..mine", "--from", place, "--exclude", "tests/*")
+    # The glob matches nothing of the first commit: said, and nothing is written.
+    assert done.code == 1
+    assert (mine.series / "series").read_text() == ""
+    done = mine.run("import", "--commits", "v1.0..mine", "--from", place)
+    assert done.code == 0, done.text
+    assert "changes nothing: left out" in done.err
+    lines = [x for x in (mine.series / "series").read_text().splitlines() if x[:1] != "#"]
+    assert lines == ["go-deeper.patch", "go-wider.patch #+wide"]
+    first = (mine.series / "go-deeper.patch").read_text()
+    origin = f"{place}, commit {ids[0]}" if far else f"commit {ids[0]}"
+    assert f"Origin: other, {origin}\n" in first
+    assert "Drop-When: v9\n" in first
+    assert "Because." in first
+    assert str(served.at) not in first
+    assert mine.run("check").code == 0
+    whole = mine.at / "whole"
+    assert mine.run("apply", "--pin", "v1.0", "--all", "--to", str(whole)).code == 0
+    served.git("checkout", "-q", "mine")
+    for path in ("engine/plan.py", "tests/test_x.py"):
+        assert (whole / path).read_bytes() == (served.at / path).read_bytes()
+
+
+def test_a_range_within_a_branch_is_merged_onto_the_pin(mine: SmallProject, served: Served) -> None:
+    fork(served)
+    done = mine.run("import", "--commits", "mine~2..mine", "--from", str(served.at))
+    assert done.code == 1, "the last commit was made where DEPTH is 3, next to WIDTH"
+    assert "conflict" in done.err
+    served.git("checkout", "-q", "mine")
+    served.commit(
+        "Far away", engine__lanes_py=BASE["engine/lanes.py"].replace("return 9", "return 90")
+    )
+    done = mine.run("import", "--commits", "mine^..mine", "--from", str(served.at), "--name", "far")
+    assert done.code == 0, done.text
+    assert "+    return 90\n" in (mine.series / "far.patch").read_text()
+
+
+def test_a_merge_in_the_range_is_refused(mine: SmallProject, served: Served) -> None:
+    fork(served)
+    served.commit("main goes on", other_txt="x\n")
+    served.git("checkout", "-q", "mine")
+    served.git("merge", "-q", "-m", "merge main", "main")
+    done = mine.run("import", "--commits", "v1.0..mine", "--from", str(served.at))
+    assert done.code == 1
+    assert "not one line" in done.err
+    assert "work tree" not in done.err
+
+
+def test_nothing_of_the_repository_is_run(
+    mine: SmallProject, served: Served, tmp_path: Path
+) -> None:
+    fork(served)
+    mark = tmp_path / "ran"
+    for key in ("core.fsmonitor", "core.pager", "core.sshCommand", "uploadpack.packObjectsHook"):
+        served.git("config", key, f"touch {mark}; true")
+    served.git("config", "filter.x.smudge", f"touch {mark}")
+    done = mine.run("import", "--commits", "v1.0..mine", "--from", str(served.at))
+    assert done.code == 0, done.text
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (["--commits", "v1.0"], 2, "go together"),
+        (["--commits", "v1.0", "--from", "AT"], 2, "not A..B"),
+        (["--commits", "v1.0...mine", "--from", "AT"], 2, "not A..B"),
+        (["--commits", "v1.0..none", "--from", "AT"], 2, "has no commit none"),
+        (["--commits", "v1.0..main", "--from", "AT"], 1, "no commit in"),
+        (["--commits", "v1.0..none", "--from", "URL"], 2, "no branch or tag none"),
+        (["--commits", "v1.0..mine", "--from", "/nowhere"], 2, "neither a git repository"),
+        (["--commits", "v1.0..mine", "--from", "ext::sh -c x://"], 2, "neither a git repository"),
+        (["--commits", "v1.0..mine", "--from", "AT", "--name", "x"], 2, "one patch"),
+        (["--commits", "v1.0..mine", "--from", "AT", "--pr", "7"], 2, "exclude each other"),
+        ([], 2, "a FILE or a DIR is needed"),
+        (["x.patch", "--exclude", "a"], 2, "--exclude goes with"),
+    ],
+)
+def test_a_wrong_command_line_is_told(
+    mine: SmallProject, served: Served, args: list[str], code: int, words: str
+) -> None:
+    fork(served)
+    real = [{"AT": str(served.at), "URL": served.url}.get(a, a) for a in args]
+    done = mine.run("import", *real)
+    assert (done.code, words in done.err) == (code, True), done.text
