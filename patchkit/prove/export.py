@@ -63,7 +63,7 @@ def export(trees: Trees, targets: Sequence[Target], pin: str, folder: str) -> tu
     for target in wanted:
         described[target.proof.patch] = _describe(trees, base, target, native, files)
     manifest["patches"] = described
-    for name in ("pk_run.py", "pk_proofs.py"):
+    for name in ("pk_run.py", "pk_proofs.py", "pk_watch.py", "sitecustomize.py"):
         files[name] = (INSIDE / name).read_bytes()
     files["manifest.json"] = json.dumps(manifest, indent=1, sort_keys=True).encode("ascii")
     files["run.sh"] = RUN.format(

@@ -15,13 +15,15 @@ class Seen:
 
     tests: node id -> what the plugin wrote (witness, outcome, by_assertion, error, …). trouble:
     why there is no report, or what went wrong while collecting; "" where nothing did. seconds:
-    wall time. lost: there is no report, which may be the machine's fault: not to be kept.
+    wall time. lost: there is no report, which may be the machine's fault: not to be kept. taken:
+    what it took from the tree (alike.Taken), where that was watched.
     """
 
     tests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     trouble: str = ""
     seconds: float = 0.0
     lost: bool = False
+    taken: str = ""
 
     def witnesses(self) -> list[str]:
         """Names of the witnesses that were collected."""

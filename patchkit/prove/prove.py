@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from patchkit.derive.derive import Derived, trees_of
 from patchkit.engine.apply import apply_patch
@@ -14,6 +15,7 @@ from patchkit.engine.parse import parse
 from patchkit.engine.rule import Rule
 from patchkit.errors import Finding, Refused, Where
 from patchkit.files.atomic import read_file
+from patchkit.prove.alike import alike
 from patchkit.prove.children import none_outlives_us
 from patchkit.prove.environment import Environment
 from patchkit.prove.judge import BROKEN, GREEN, RED, Seen, Verdict, goes_red, green, red
@@ -21,7 +23,7 @@ from patchkit.prove.proofs import Proof
 from patchkit.prove.run import Where as At
 from patchkit.prove.run import run_proof
 from patchkit.prove.trees import Trees
-from patchkit.store.results import key_of
+from patchkit.store.results import Result, key_of
 
 PROVEN, NOT_PROVEN, NO_PROOF, GPU_ONLY = "proven", "not proven", "no proof", "gpu only"
 RULES = "proof-2"
@@ -59,15 +61,24 @@ class Prover:
     fresh: bool = False
     gpu: bool = False
     told: Callable[[str, str], None] = lambda patch, what: None
+    _store_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def seen(self, proof: Proof, tree: str) -> Seen:
         """One proof on one tree, from what is known or by running it."""
         kind = "gpu" if self.gpu else "cpu"
         key = key_of(RULES, kind, proof.sha256, tree, self.environment.digest)
-        known = None if self.fresh else self.trees.store.results.read(key).get(key)
+        group = key_of(RULES, "alike", kind, proof.sha256, self.environment.digest)
+        known = None if self.fresh else self._known(key)
+        if known is None and not self.fresh:
+            with self._store_lock:
+                other = alike(self.trees.store, self.trees.known, group, tree)
+            if other is not None:
+                same = key_of(RULES, kind, proof.sha256, other, self.environment.digest)
+                known = self._known(same)
+                if known is not None:
+                    self._keep(key, known)
         if known is not None:
-            body = json.loads(known.text)
-            return Seen(body["tests"], body["trouble"], body["seconds"])
+            return known
         at = At(
             self.environment.python,
             self.trees.folder(tree),
@@ -75,8 +86,20 @@ class Prover:
         )
         seen = run_proof(proof.module, at, gpu=self.gpu)
         if not seen.lost:
-            self.trees.store.remember(key, (), json.dumps(asdict(seen)))
+            taken, seen = seen.taken, replace(seen, taken="")
+            self._keep(key, seen)
+            self.trees.store.results.add(group, {tree: Result((), taken)})
         return seen
+
+    def _known(self, key: str) -> Seen | None:
+        found = self.trees.store.results.read(key).get(key)
+        if found is None:
+            return None
+        body = json.loads(found.text)
+        return Seen(body["tests"], body["trouble"], body["seconds"])
+
+    def _keep(self, key: str, seen: Seen) -> None:
+        self.trees.store.remember(key, (), json.dumps(asdict(seen)))
 
     def prove(self, targets: Sequence[Target]) -> list[Proven]:
         """Each target's proof red on its tree before and green on its tree after."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patchkit.files.atomic import read_file
+from patchkit.prove.alike import parse_watched
 from patchkit.prove.children import run_child
 from patchkit.prove.judge import Seen
 
@@ -54,6 +55,7 @@ def run_proof(module: Path, where: Where, *, gpu: bool = False, threads: int = 1
             str(module),
         ]
         env = _environment(module, where, report, scratch, threads)
+        watched = env["PK_WATCH"] = os.path.join(scratch, "watched")
         code, printed = run_child(line, env, scratch, SECONDS)
         tail = printed.decode("utf-8", "replace")[-2000:]
         seconds = time.monotonic() - began
@@ -61,8 +63,9 @@ def run_proof(module: Path, where: Where, *, gpu: bool = False, threads: int = 1
             what = f"no report after {seconds:.0f} s, exit status {code}"
             return Seen({}, f"{what}: {tail.strip()[-600:]}", seconds, lost=True)
         body = json.loads(read_file(report))
+        took = read_file(watched).decode("utf-8", "replace") if os.path.exists(watched) else ""
     trouble = "; ".join(str(e) for e in body["errors"])
-    return Seen(body["tests"], trouble[-1500:], seconds)
+    return Seen(body["tests"], trouble[-1500:], seconds, taken=parse_watched(took).dumps())
 
 
 def environment_of(where: Where, scratch: str, threads: int = 1) -> dict[str, str]:
@@ -92,5 +95,6 @@ def _environment(
         "PYTHONPATH": os.pathsep.join(paths),
         "PK_REPORT": report,
         "PK_PROOFS": str(module.parent),
+        "PK_TREE": where.tree,
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }

@@ -1,7 +1,8 @@
 """The pytest plugin that runs inside the proof's interpreter and writes what it saw as JSON.
 
 Standard library and pytest only: patchkit itself is not installed there. PK_REPORT names the
-file to write, PK_PROOFS the folder of the proofs, PK_TREE the tree whose files are watched.
+file to write, PK_PROOFS the folder of the proofs, PK_TREE the tree whose files are
+watched (pk_watch.py).
 """
 
 import json
@@ -9,32 +10,27 @@ import os
 import sys
 import time
 
+import pk_watch
 import pytest
 
 REPORT = os.environ.get("PK_REPORT", "")
 PROOFS = os.path.realpath(os.environ.get("PK_PROOFS", "."))
 TREE = os.environ.get("PK_TREE", "")
-OPENED = set()
-"""Files of the tree that this process opened, as they were named."""
-
-
-def note_opened(event, args):
-    if event == "open" and isinstance(args[0], str) and args[0].startswith(TREE + os.sep):
-        OPENED.add(args[0])
-
-
-if TREE:
-    sys.addaudithook(note_opened)
-if "PK_PRELUDE" in os.environ:
-    exec(os.environ["PK_PRELUDE"], {})  # what the tests' package needs before it is imported
 
 
 def used():
-    """Paths of the tree that this process loaded or opened: of bytecode, its source's."""
+    """Paths of the tree that this process, and those it started, loaded or opened."""
     loaded = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    inside = {p for p in loaded | OPENED if isinstance(p, str) and p.startswith(TREE + os.sep)}
-    paths = {os.path.relpath(p, TREE) for p in inside if os.path.isfile(p)}
-    return sorted(p for p in paths if not p.endswith(".pyc"))
+    inside = {p for p in loaded if isinstance(p, str) and p.startswith(TREE + os.sep)}
+    paths = {os.path.relpath(p, TREE) for p in inside}
+    if os.path.exists(pk_watch.WATCH):
+        with open(pk_watch.WATCH, encoding="utf-8", errors="surrogateescape") as file:
+            paths.update(line[5:-1] for line in file if line.startswith("used "))
+    return sorted(p for p in paths if os.path.isfile(os.path.join(TREE, p)))
+
+
+if "PK_PRELUDE" in os.environ:
+    exec(os.environ["PK_PRELUDE"], {})  # what the tests' package needs before it is imported
 
 
 def pytest_configure(config):

@@ -128,6 +128,7 @@ def prove(work, patch, name, half, seconds):
         PK_REPORT=stem + ".json",
         PK_PROOFS=proofs,
         PK_TREE=tree,
+        PK_WATCH=stem + ".watched",
         PATCHKIT_GPU_RECORD=stem + ".measured.json",
         PATCHKIT_TRACE=stem + ".trace.json.gz",
     )

@@ -1,0 +1,104 @@
+"""When a run on one tree also speaks of another: nothing that it took from the tree differs.
+
+What a run took is watched (inside/pk_watch.py): files opened, modules asked for in vain, folders
+listed. So a patch at the end of a series does not void what the other proofs showed. A mere
+question whether a file is there is not seen; `prove --fresh` runs everything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from patchkit.store.repo import Store
+from patchkit.upstreams import Known
+
+KEPT = 40
+"""Runs of one proof that are looked through."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a run took from its tree. beyond: it handed the tree to another program, so that what
+    it took is not known."""
+
+    used: frozenset[str] = frozenset()
+    missing: frozenset[str] = frozenset()
+    listed: frozenset[str] = frozenset()
+    beyond: bool = True
+
+    def dumps(self) -> str:
+        """As text; `loads` reads it."""
+        return json.dumps(
+            [sorted(self.used), sorted(self.missing), sorted(self.listed), self.beyond]
+        )
+
+    @classmethod
+    def loads(cls, text: str) -> Taken:
+        used, missing, listed, beyond = json.loads(text)
+        return cls(frozenset(used), frozenset(missing), frozenset(listed), bool(beyond))
+
+
+def parse_watched(text: str) -> Taken:
+    """What the watcher wrote down."""
+    by_kind: dict[str, set[str]] = {"used": set(), "missing": set(), "listed": set()}
+    beyond = False
+    for line in text.splitlines():
+        kind, _, what = line.partition(" ")
+        if kind in by_kind:
+            by_kind[kind].add(what)
+        else:
+            beyond = True
+    used, missing, listed = (frozenset(by_kind[k]) for k in ("used", "missing", "listed"))
+    return Taken(used, missing, listed, beyond)
+
+
+def speaks_of(taken: Taken, known: Known, changed: Iterable[str], moved: Iterable[str]) -> bool:
+    """Whether a run that took this would go the same on a tree with these differences.
+
+    changed: every path that differs. moved: those of them that are in one tree only.
+    """
+    if taken.beyond or any(path in taken.used for path in changed):
+        return False
+    lead = f"{known.root}/" if known.root else ""
+    used_modules = {path.removeprefix(lead) for path in taken.used}
+    for path in moved:
+        folder = path.rpartition("/")[0]
+        if folder in taken.listed or any(_above(path, place) for place in taken.listed):
+            return False
+        module = path.removeprefix(lead).rpartition(".")[0].removesuffix("/__init__")
+        if any(f"{module}{end}" in used_modules for end in (".py", "/__init__.py")):
+            return False  # it would stand before the one that was used
+        names = module.replace("/", ".").split(".")
+        if any(".".join(names[: n + 1]) in taken.missing for n in range(len(names))):
+            return False
+    return True
+
+
+def _above(path: str, place: str) -> bool:
+    """Whether the listed place (a folder, or a pattern of glob's) may give the path."""
+    place = place.partition("*")[0].rstrip("/")
+    return place in ("", ".") or path.startswith(f"{place}/")
+
+
+def alike(store: Store, known: Known, group: str, tree: str) -> str | None:
+    """A tree on which a run of this group was kept that speaks of `tree`, too."""
+    new: dict[str, tuple[int, str]] | None = None
+    for other, result in reversed(list(store.results.read(group).items())[-KEPT:]):
+        if other == tree:
+            return other
+        taken = Taken.loads(result.text)
+        if taken.beyond or not store.has(other):
+            continue
+        new = new if new is not None else _listing(store, tree)
+        old = _listing(store, other)
+        changed = [path for path in {*old, *new} if old.get(path) != new.get(path)]
+        moved = [path for path in changed if path not in old or path not in new]
+        if speaks_of(taken, known, changed, moved):
+            return other
+    return None
+
+
+def _listing(store: Store, tree: str) -> dict[str, tuple[int, str]]:
+    return {f.path: (f.mode, f.oid) for f in store.tree(tree).walk()}
