@@ -254,3 +254,17 @@ def test_a_conflict_that_an_earlier_one_brings_names_it(releases: SmallProject) 
     assert later
     for patch in later:
         assert "lanes.py is a file that is gone (first settle" in said[patch]
+
+
+def test_drift_of_one_patch_is_that_of_all(releases: SmallProject) -> None:
+    release(releases, "v2.0", {"engine/plan.py": ("DEPTH = 2", "DEPTH = 3")})
+    every = json.loads(releases.run("drift", "--pin", "v1.0", "--json").out)["releases"]
+    for name in ("later", "deeper.patch"):
+        done = releases.run("drift", name, "--pin", "v1.0", "--json")
+        (cell,) = json.loads(done.out)["releases"][0]["patches"]
+        assert cell in every[0]["patches"]
+        assert cell["patch"].startswith(name.removesuffix(".patch"))
+        assert done.code == (0 if name == "later" else 1)
+    wrong = releases.run("drift", "nothing", "--pin", "v1.0")
+    assert wrong.code == 2
+    assert "nothing is not among the patches" in wrong.text
