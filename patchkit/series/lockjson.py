@@ -98,7 +98,9 @@ class _Reader:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.blobs: dict[str, Blob] = {}  # each stands in the chains of several stacks
+        # Most of it stands in the chains of several stacks, word for word.
+        self.blobs: dict[str, Blob] = {}
+        self.rows: dict[str, tuple[Any, tuple[Step, ...]]] = {}
 
     def lock(self, document: Any) -> Lock:
         keys = ("entries", "format", "patches", "pin", "proofs", "series", "stacks")
@@ -157,9 +159,13 @@ class _Reader:
         rank = {patch: index for index, patch in enumerate(steps)}
         paths = {}
         for path, rows in self.table(f"{at}.paths", table["paths"]).items():
-            place = f"{at}.paths.{path}"
-            self.path(place, path)
-            paths[path] = self.states(place, rows, rank)
+            before, known = self.rows.get(path, (None, ()))
+            if before != rows or not all(step.patch in rank for step in known):
+                place = f"{at}.paths.{path}"
+                self.path(place, path)
+                known = self.states(place, rows, rank)
+                self.rows[path] = (rows, known)
+            paths[path] = known
         return Chain(patches, trees, paths)
 
     def states(self, at: str, value: Any, rank: Mapping[str, int]) -> tuple[Step, ...]:

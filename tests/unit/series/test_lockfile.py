@@ -108,6 +108,9 @@ def edited(*keys: str | int, to: Any) -> bytes:
     return json.dumps(document).encode()
 
 
+ROWS = json.loads(dumps(example()))["series"]["paths"]["pkg/a.py"]
+
+
 @pytest.mark.parametrize(
     ("data", "word"),
     [
@@ -144,6 +147,8 @@ def edited(*keys: str | int, to: Any) -> bytes:
         (edited("series", "paths", "x", to=[["", None], ["one.patch", None]]), "nothing"),
         (edited("series", "paths", "x", to=[["", None], ["one.patch", "100600 " + "a" * 40]]), "m"),
         (edited("series", "paths", "x", to={}), "base"),
+        # as in the whole series, of which this stack leaves a patch out
+        (edited("stacks", "default", "paths", "pkg/a.py", to=ROWS), "order"),
     ],
 )
 def test_a_document_that_is_no_lock_is_refused(data: bytes, word: str) -> None:
