@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from patchkit.cli.out import Out
+from patchkit.cli.out import Out, state_shown
 
 if TYPE_CHECKING:
     from patchkit.target.installed import Done
@@ -160,7 +160,7 @@ def report(out: Out, done: Done, asked: Asked, titles: Sequence[str]) -> None:
     for number, plan in enumerate(shown):
         for outcome in plan.outcomes:
             out.find(outcome.notes)
-        _table(out, plan, titles[number] if titles else "")
+        _table(out, plan, titles[number] if titles else "", done.ok, done.ok and not asked.check)
         patches += [_patch(outcome, plan) for outcome in plan.outcomes]
     caches = [cache for plan in done.plans for cache in caches_of(plan)] if done.ok else []
     if done.ok:
@@ -200,7 +200,7 @@ def _last(out: Out, done: Done, asked: Asked) -> None:
         out.line(f"take it back with: {asked.words().revert}")
 
 
-def _table(out: Out, plan: Plan, title: str) -> None:
+def _table(out: Out, plan: Plan, title: str, ok: bool, written: bool) -> None:
     rows = []
     for outcome in plan.outcomes:
         offsets = [f"{p.offset:+d}" for p in outcome.places if p.offset]
@@ -208,9 +208,8 @@ def _table(out: Out, plan: Plan, title: str) -> None:
         notes = ([f"offset {', '.join(offsets)}"] if offsets else []) + (
             [f"fuzz {fuzz}"] if fuzz else []
         )
-        rows.append(
-            (outcome.patch.name, str(len(outcome.changes)), outcome.state, "; ".join(notes))
-        )
+        state = state_shown(outcome.state, ok=ok, written=written)
+        rows.append((outcome.patch.name, str(len(outcome.changes)), state, "; ".join(notes)))
     if rows:
         name = f"{plan.dist.name} {plan.dist.version}" + (f": {title}" if title else "")
         out.table(name, ("patch", "files", "state", ""), rows, right="files")

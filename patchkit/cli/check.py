@@ -23,7 +23,13 @@ def run(
     pin: Pin = None,
     stack: Stack = None,
     tree: Annotated[
-        str | None, typer.Option("--tree", metavar="DIR", help="Say what this tree is instead.")
+        str | None,
+        typer.Option(
+            "--tree",
+            metavar="DIR",
+            help="Say what this tree is instead: of files that patches touch, "
+            "and of all tracked ones where apply --pin made it.",
+        ),
     ] = None,
     source: Source = None,
     installed: Installed = False,

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from patchkit.errors import EnvironmentFault, Finding, Refused, UsageFault, Where
+from patchkit.errors import EnvironmentFault, Finding, UsageFault, Where
 from patchkit.target.dist_info import real_sites
 
 _MARK = "patchkit-sys-path:"
@@ -20,10 +20,10 @@ SECONDS = 60
 
 
 def sites_of_folder(folder: str) -> tuple[str, ...]:
-    """The one folder that a person named. Raises Refused(missing-target)."""
+    """The one folder that a person named. Raises UsageFault(missing-target)."""
     found = real_sites([folder])
     if not found:
-        raise Refused(
+        raise UsageFault(
             Finding(
                 "missing-target",
                 f"there is no folder {folder}",

@@ -109,6 +109,9 @@ def bench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Bench:
 def test_two_pins_are_one_transaction(bench: Bench) -> None:
     before = bench.site.look()
     pins = ("--pin", "v1.0", "--pin", "other-2.0")
+    looked = bench.run("apply", *pins, *bench.here, "--check")[1]
+    assert looked.count("would apply") == 3
+    assert " applied" not in looked
     body = bench.json("apply", *pins, *bench.here)
     assert body["exit"] == 0, body["findings"]
     assert [p["name"] for p in body["packages"]] == ["engine", "other"]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.errors import EnvironmentFault, Refused
+from patchkit.errors import EnvironmentFault, Refused, UsageFault
 from patchkit.files.lock import folder_locked
 from patchkit.target.dist_info import find_dist, normal, real_sites, release
 from patchkit.target.installed import apply_pins, revert
@@ -199,7 +199,7 @@ def test_nothing_installed_is_said_with_where_it_was_looked_for(tmp_path: Path) 
 
 
 def test_no_such_folder(tmp_path: Path) -> None:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(UsageFault) as refusal:
         sites_of_folder(str(tmp_path / "nowhere"))
     assert refusal.value.findings[0].name == "missing-target"
 
