@@ -76,7 +76,7 @@ def recorded(project: SmallProject, body: dict[str, Any]) -> Any:
 RESULT = "proofs/results/deeper.json"
 
 
-def test_what_comes_back_is_filed_and_named_where_a_gpu_is_missing(there: SmallProject) -> None:
+def test_what_comes_back_is_filed_and_said_where_a_gpu_is_missing(there: SmallProject) -> None:
     body = ran(there)
     done = recorded(there, body)
     assert done.code == 0, done.text
@@ -92,8 +92,15 @@ def test_what_comes_back_is_filed_and_named_where_a_gpu_is_missing(there: SmallP
     checked = there.run("check", "--source", str(there.base))
     assert checked.code == 0, checked.text
     assert "proof-stale" not in checked.text
-    said = prove(there, "deeper", "--python", sys.executable, "--json")
-    assert said.code == 3  # no torch here
+    said = prove(there, "deeper")
+    assert said.code == 0
+    assert "needs a GPU: recorded result of 20" in said.out
+    assert "on A GPU" in said.out
+    write = there.series / "proofs" / "_deep.py"
+    write.write_text(write.read_text() + "# edited\n")
+    assert "needs a GPU: stale recorded result of 20" in prove(there, "deeper").out
+    (there.series / RESULT).unlink()
+    assert "needs a GPU: no recorded result" in prove(there, "deeper").out
 
 
 def test_an_export_holds_no_more_than_the_difference_and_the_package(there: SmallProject) -> None:
