@@ -34,6 +34,7 @@ from patchkit.engine.strip import Root, find_root
 from patchkit.errors import Finding, Refused, Where
 from patchkit.series.folder import Series
 from patchkit.series.header import ALLOW, Header, parse_header
+from patchkit.series.quilt import dump_series, parse_series
 from patchkit.upstreams import known
 
 
@@ -224,10 +225,13 @@ def bring(
             run.put(coming[name], like)
         elif like is not None:
             run.builder.keep(like)
-    fresh = not standing.series.file.lines
+    begins = None
+    if arrived.series is not None and not standing.series.entries:
+        # The first patches of a series bring their comments; what stood there stays above them.
+        begins = parse_series(dump_series(standing.series.file) + dump_series(arrived.series))
     folder = standing.project.series_folder(standing.pin.name)
     adopted = [p.name for p in arrived.patches if _is_file(p.where, folder / p.name)]
-    return seal(run.builder, file=arrived.series if fresh else None, adopted=adopted)
+    return seal(run.builder, file=begins, adopted=adopted)
 
 
 def _recognised(standing: Standing, arrived: Arrived) -> Arrived:

@@ -33,9 +33,6 @@ def main(argv: Sequence[str], read: Read) -> int:
     except PatchkitError as error:
         tell(error.findings)
         return error.exit_code
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
     except KeyboardInterrupt:
         return 130
     except Exception as error:

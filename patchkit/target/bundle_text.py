@@ -5,12 +5,14 @@ Standard library only: the bundle packs this module.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from typing import IO
 
 from patchkit.engine.quote import show_path
 from patchkit.errors import Finding
+from patchkit.files.root import disk_fault
 
 
 def say(text: str) -> None:
@@ -49,7 +51,21 @@ def lines_of(finding: Finding) -> list[str]:
 def _print(stream: IO[str], text: str) -> None:
     plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     try:
-        stream.write(plain + "\n")
-    except UnicodeEncodeError:
-        stream.write(plain.encode("ascii", "backslashreplace").decode("ascii") + "\n")
+        try:
+            stream.write(plain + "\n")
+        except UnicodeEncodeError:
+            stream.write(plain.encode("ascii", "backslashreplace").decode("ascii") + "\n")
+        stream.flush()
+    except OSError as error:
+        _hush(stream)
+        # A reader that has gone changes no exit code; of a full error stream nobody can be told.
+        if not isinstance(error, BrokenPipeError) and stream is not sys.stderr:
+            raise disk_fault(error, "standard output", "write") from None
+
+
+def _hush(stream: IO[str]) -> None:
+    """Send what the stream still holds, and all that is to come, to the null device."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
     stream.flush()

@@ -11,7 +11,7 @@ import pytest
 from patchkit.series.header import parse_header
 from tests.unit.authoring.making import Bench
 from tests.unit.authoring.test_commits import order
-from tests.unit.authoring.test_importing import put
+from tests.unit.authoring.test_importing import BARE, put
 
 
 @pytest.fixture
@@ -91,4 +91,19 @@ def test_the_same_mails_once_more_change_nothing_whatever_their_subjects(
     put(bench, mails)
     git(repository, "format-patch", "-q", "-o", str(tmp_path / "fp"), "HEAD~2")
     put(bench, tmp_path / "fp")
+    assert bench.snapshot() == before
+
+
+def test_a_quilt_folder_s_comments_come_behind_those_of_an_empty_series(
+    bench: Bench, tmp_path: Path
+) -> None:
+    (bench.series / "series").write_text("# ours\n")
+    at = tmp_path / "theirs"
+    at.mkdir()
+    (at / "x.patch").write_text(BARE)
+    (at / "series").write_text("# theirs\nx.patch #+fast\n# end\n")
+    put(bench, at)
+    assert order(bench) == ["# ours", "# theirs", "x.patch #+fast", "# end"]
+    before = bench.snapshot()
+    put(bench, at)
     assert bench.snapshot() == before
