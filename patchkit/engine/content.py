@@ -141,18 +141,59 @@ def _index(lines: Sequence[bytes]) -> dict[bytes, list[int]]:
     return index
 
 
+Edit = tuple[int, int, int]
+"""Lines that were replaced: index of the first one, how many they were, how many they are."""
+
+Span = tuple[int, int, bytes]
+"""Bytes that were replaced: their offset, how many they were, what stands there now."""
+
+
 class TextFile(File):
     """A file that the engine made: kept as lines, joined when its bytes are first asked for.
 
     A chain edits one file many times; joining and splitting it for each patch would cost more
-    than all the rest.
+    than all the rest. before, edits: the text that it was made from, and what was replaced in it
+    (in order, not overlapping), where that is known.
     """
 
     text: Text
+    before: Text | None
+    edits: Sequence[Edit]
 
-    def __init__(self, text: Text, mode: int = REGULAR) -> None:
-        object.__setattr__(self, "text", text)
-        object.__setattr__(self, "mode", mode)
+    def __init__(
+        self,
+        text: Text,
+        mode: int = REGULAR,
+        before: Text | None = None,
+        edits: Sequence[Edit] = (),
+    ) -> None:
+        for name, value in (("text", text), ("mode", mode), ("before", before), ("edits", edits)):
+            object.__setattr__(self, name, value)
+
+    def follows(self, text: Text | None) -> bool:
+        """Whether it was made from `text`, and what was replaced is known."""
+        return text is not None and self.before is text
+
+    def over(self, old: bytes) -> tuple[str, bytes, list[Span]]:
+        """Id and bytes, made from `old`, the bytes of `before`; and where they differ from them.
+
+        Costs what was replaced and not, as joining does, what the file has of lines.
+        """
+        assert self.before is not None
+        lines, new_lines = self.before.lines, self.text.lines
+        spans: list[Span] = []
+        pieces: list[bytes] = []
+        line = offset = moved = 0
+        for at, was, now in self.edits:
+            kept = sum(map(len, lines[line:at]))
+            gone = sum(map(len, lines[at : at + was]))
+            came = b"".join(new_lines[at + moved : at + moved + now])
+            spans.append((offset + kept, gone, came))
+            pieces += (old[offset : offset + kept], came)
+            line, offset, moved = at + was, offset + kept + gone, moved + now - was
+        pieces.append(old[offset:])
+        data = b"".join(pieces)
+        return self.known_as(data), data, spans
 
     @property
     def data(self) -> bytes:

@@ -52,9 +52,13 @@ class File:
     def content(self) -> tuple[str, bytes]:
         """Id and bytes, for who needs both: an engine-made file is joined once for them."""
         data = self.data
+        return self.known_as(data), data
+
+    def known_as(self, data: bytes) -> str:
+        """The id, hashed once. data: the file's bytes."""
         if "oid" not in self.__dict__:
             self.__dict__["oid"] = blob_id(data)
-        return self.oid, data
+        return self.oid
 
 
 class Tree(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from patchkit.engine.actions import Action
-from patchkit.engine.content import Text, TextFile
+from patchkit.engine.content import Edit, Text, TextFile
 from patchkit.engine.model import REGULAR, File, Hunk
 from patchkit.engine.obstacles import (
     Setting,
@@ -142,14 +142,17 @@ def perform(action: Action, draft: Draft, leaving: set[str], setting: Setting) -
     if lines is text.lines:
         made_file = _with_mode(file, mode)
     else:
-        made_file = TextFile(
-            Text(list(lines)) if not isinstance(lines, list) else Text(lines), mode
-        )
+        made_file = TextFile(Text(lines), mode, text, edits_of(result.hunks, result.starts))
     if action.kind == "rename":
         draft.remove(source, renamed=True)
     draft.write(new, made_file, edit=action.kind == "modify")
     result.held = True
     return result
+
+
+def edits_of(hunks: Sequence[Hunk], starts: Sequence[int]) -> list[Edit]:
+    """What the hunks, placed at `starts`, replace: context too, of which no byte changes."""
+    return [(at, len(h.old), len(h.new)) for h, at in zip(hunks, starts, strict=True)]
 
 
 def _placed(

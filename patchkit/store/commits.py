@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
 
+from patchkit.engine.content import Text, TextFile
 from patchkit.engine.model import GITLINK, SYMLINK, File
-from patchkit.store.delta import between
+from patchkit.store.delta import between, replaced
 from patchkit.store.folders import Editor
 from patchkit.store.pack import Pack
 
@@ -109,6 +110,17 @@ def commit_bytes(tree: str, parent: str | None, commit: Commit) -> bytes:
     return "\n".join(lines).replace("\0", "").encode("utf-8", "surrogateescape")
 
 
+@dataclass(frozen=True)
+class _Version:
+    """A version of a file in the pack. text: its lines, where the engine made it. deltas: between
+    it and a whole one."""
+
+    oid: bytes
+    data: bytes
+    text: Text | None
+    deltas: int
+
+
 @dataclass
 class ChainWriter:
     """Writes commits one after the other into a pack.
@@ -118,26 +130,34 @@ class ChainWriter:
 
     pack: Pack
     editor: Editor
-    _versions: dict[str, tuple[bytes, bytes, int]] = field(default_factory=dict)
+    _versions: dict[str, _Version] = field(default_factory=dict)
 
     def blob(self, path: str, file: File) -> None:
         """Write one version of a file, unless the pack has it."""
         if file.mode == GITLINK:
             return
-        name, data = file.content()
-        oid = bytes.fromhex(name)
         before = self._versions.get(path)
-        depth = 0
-        if oid not in self.pack:
-            delta = None
-            if before is not None and before[2] < _DEPTH and file.mode != SYMLINK:
-                delta = between(before[1], data)
-            if delta is None or before is None:
-                self.pack.add("blob", data, oid)
-            else:
-                self.pack.add_delta(oid, before[0], delta)
-                depth = before[2] + 1
-        self._versions[path] = (oid, data, depth)
+        if before is not None and (before.deltas >= _DEPTH or file.mode == SYMLINK):
+            before = None
+        delta = None
+        text = file.text if isinstance(file, TextFile) else None
+        if before is not None and isinstance(file, TextFile) and file.follows(before.text):
+            name, data, spans = file.over(before.data)
+            delta = replaced(len(before.data), spans)
+        else:
+            name, data = file.content()
+            if before is not None:
+                delta = between(before.data, data)
+        oid = bytes.fromhex(name)
+        deltas = 0
+        if oid in self.pack:
+            pass
+        elif delta is None or before is None:
+            self.pack.add("blob", data, oid)
+        else:
+            self.pack.add_delta(oid, before.oid, delta)
+            deltas = before.deltas + 1
+        self._versions[path] = _Version(oid, data, text, deltas)
 
     def tree(self, changes: Mapping[str, File | None]) -> str:
         """Make `changes` over the last tree; give the new tree's id."""

@@ -7,7 +7,7 @@ were overwritten (`patched`); no search, so making one costs next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 _COPY_LIMIT = 0xFFFFFF
@@ -28,6 +28,25 @@ def between(base: bytes, new: bytes) -> bytes | None:
     _copy(out, 0, front)
     _insert(out, middle)
     _copy(out, len(base) - back, back)
+    return bytes(out)
+
+
+def replaced(size: int, spans: Sequence[tuple[int, int, bytes]]) -> bytes | None:
+    """The delta of an object of `size` bytes some parts of which are replaced; None as above.
+
+    spans: (offset, bytes there, bytes instead of them), sorted, not overlapping.
+    """
+    inserted = sum(len(data) for _, _, data in spans)
+    new = size + inserted - sum(gone for _, gone, _ in spans)
+    if inserted * 3 > new * 2:
+        return None
+    out = bytearray(_size(size) + _size(new))
+    at = 0
+    for offset, gone, data in spans:
+        _copy(out, at, offset - at)
+        _insert(out, data)
+        at = offset + gone
+    _copy(out, at, size - at)
     return bytes(out)
 
 

@@ -70,3 +70,36 @@ def test_engine_made_file_is_a_file() -> None:
     assert made != File(b"a\nb")
     assert text_of(made) is made.text
     assert text_of(plain).lines == [b"a\n", b"b"]
+
+
+@given(st.data())
+def test_a_files_bytes_can_be_made_from_those_of_the_version_before(data: st.DataObject) -> None:
+    old = data.draw(LINES.filter(lambda lines: len(lines) > 3))
+    new: list[bytes] = []
+    edits: list[tuple[int, int, int]] = []
+    line = 0
+    while line < len(old):
+        at = data.draw(st.integers(line, len(old)))
+        was = data.draw(st.integers(0, len(old) - at))
+        came = data.draw(st.lists(st.sampled_from([b"a\n", b"x\n", b"long line\n"]), max_size=4))
+        new += old[line:at] + came
+        edits.append((at, was, len(came)))
+        line = at + was + 1
+        new += old[at + was : line]
+    new += old[line:]
+    before = Text(old)
+    file = TextFile(Text(new), EXECUTABLE, before, edits)
+    assert file.follows(before)
+    assert not file.follows(Text(list(old)))
+    oid, made, spans = file.over(b"".join(old))
+    assert made == b"".join(new) == file.data
+    assert oid == file.oid == blob_id(made)
+    kept = bytearray(before.data)
+    for offset, gone, came_bytes in reversed(spans):
+        kept[offset : offset + gone] = came_bytes
+    assert bytes(kept) == made
+
+
+def test_a_file_that_was_made_of_nothing_follows_nothing() -> None:
+    assert not TextFile(Text([b"a\n"])).follows(None)
+    assert not TextFile(Text([b"a\n"])).follows(Text([]))

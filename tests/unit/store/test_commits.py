@@ -3,10 +3,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from patchkit.engine.model import File
+from patchkit.engine.content import Text, TextFile
+from patchkit.engine.model import REGULAR, File
 from patchkit.store import Commit, Store
 from patchkit.store.commits import git_date, identity
 
@@ -145,3 +147,29 @@ def test_a_file_changed_by_forty_patches_reads_back_at_each(store: Store) -> Non
         found = store.tree(tree).get("f")
         assert found is not None
         assert found.data == state
+
+
+def test_what_the_engine_made_is_told_by_what_was_replaced_and_reads_back(
+    store: Store, referee
+) -> None:
+    """Patches at both ends of a long file: a delta of the ends alone, not of all between them."""
+    lines = [b"line %d of a long file\n" % n for n in range(2000)]
+    base = imported(store, {"a": File(b"".join(lines))})
+    text, steps, wanted = Text(list(lines)), [], []
+    for number in range(40):
+        new = list(text.lines)
+        new[3:5] = [b"near the top, %d\n" % number] * (number % 3)
+        size = len(new)
+        new[size - 9 : size - 8] = [b"near the end, %d\n" % number]
+        moved = len(new) - len(text.lines)
+        edits = [(3, 2, 2 + moved), (len(text.lines) - 9, 1, 1)]
+        made = TextFile(Text(new), REGULAR, text, edits)
+        steps.append(Commit({"a": made}))
+        wanted.append(b"".join(new))
+        text = made.text
+    chain = store.commit_chain(base, steps, Commit({}))
+    for commit, data in zip(chain.commits[1:], wanted, strict=True):
+        assert referee("cat-file", "-p", f"{commit}:a") == data
+    referee("fsck", "--full", "--strict")
+    packs = sorted(Path(store.git_dir, "objects", "pack").glob("*.pack"), key=os.path.getmtime)
+    assert packs[-1].stat().st_size < 4 * len(b"".join(lines))

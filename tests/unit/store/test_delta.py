@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.store.delta import between, common_prefix, common_suffix, patched
+from patchkit.store.delta import between, common_prefix, common_suffix, patched, replaced
 
 
 def undelta(base: bytes, delta: bytes) -> bytes:
@@ -77,3 +77,22 @@ def test_overwritten_places_are_told_exactly() -> None:
 
 def test_versions_with_little_in_common_get_no_delta() -> None:
     assert between(b"a" * 1000, b"b" * 1000) is None
+
+
+@given(st.binary(min_size=1, max_size=400), st.data())
+def test_replaced_parts_give_the_new_version_back(base: bytes, data: st.DataObject) -> None:
+    spans: list[tuple[int, int, bytes]] = []
+    new, at = b"", 0
+    for _ in range(data.draw(st.integers(0, 4))):
+        offset = data.draw(st.integers(at, len(base)))
+        gone = data.draw(st.integers(0, len(base) - offset))
+        came = data.draw(st.binary(max_size=300))
+        new += base[at:offset] + came
+        spans.append((offset, gone, came))
+        at = offset + gone
+    new += base[at:]
+    delta = replaced(len(base), spans)
+    if delta is None:
+        assert sum(len(came) for _, _, came in spans) * 3 > len(new) * 2
+    else:
+        assert undelta(base, delta) == new
