@@ -177,8 +177,8 @@ def test_switches_count_for_the_compile_cache(monkeypatch):
 def test_splits_cover_every_block_once():
     from vllm.model_executor.layers.quantization.utils.exl3_triton import choose_splits
 
-    for programs, blocks, wanted in itertools.product((1, 7, 40, 272, 5000), range(1, 45), (4, 14)):
-        splits, each = choose_splits(programs, blocks, torch.device("cpu"), wanted)
+    for programs, blocks, rows in itertools.product((1, 7, 40, 272, 5000), range(1, 45), (1, 16, 64)):
+        splits, each = choose_splits(programs, blocks, torch.device("cpu"), rows)
         assert (splits - 1) * each < blocks <= splits * each
 
 

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""EXL3 output heads: loaded, cut over the ranks, and computed."""
+
+import itertools
+import os
+
+import _cpu
+import pytest
+import torch
+
+GPU = os.environ.get("EXL3_PROOF_DEVICE") == "cuda"
+if not GPU:
+    _cpu.triton_interpreter()
+
+import _exl3 as x  # noqa: E402
+
+# 500 tokens are stored in four blocks of 128 columns.
+VOCAB, HIDDEN = 500, 256
+HEAD = x.weight(HIDDEN, 512, 96, "mcg", seed=5)
+
+
+def head(monkeypatch, rank=0, ranks=1, tensors=HEAD, vocab=VOCAB, **kwargs):
+    """One rank's output head, built as a model builds it, and loaded."""
+    from vllm.config import VllmConfig, set_current_vllm_config
+    from vllm.model_executor.layers import vocab_parallel_embedding as module
+
+    monkeypatch.setattr(module, "get_tensor_model_parallel_rank", lambda: rank)
+    monkeypatch.setattr(module, "get_tensor_model_parallel_world_size", lambda: ranks)
+    config = x.config_of({"lm_head": tensors})
+    with set_current_vllm_config(VllmConfig()):
+        try:
+            layer = module.ParallelLMHead(
+                vocab, HIDDEN, quant_config=config, prefix="lm_head", **kwargs
+            )
+        except NotImplementedError as error:
+            if "ParallelLMHead does not support" not in str(error):
+                raise
+            pytest.fail(str(error))
+    for name, tensor in tensors.items():
+        param = getattr(layer, name)
+        param.weight_loader(param, tensor)
+    layer.quant_method.process_weights_after_loading(layer)
+    return layer
+
+
+def logits(layer, inputs):
+    return layer.quant_method.apply(layer, inputs, bias=None)
+
+
+def inputs(rows):
+    return torch.randn(rows, HIDDEN, generator=torch.Generator().manual_seed(rows))
+
+
+def dense(rows):
+    return rows.double() @ x.dense(HEAD)[:, :VOCAB]
+
+
+@pytest.mark.witness
+def test_a_head_gives_its_logits(monkeypatch):
+    layer = head(monkeypatch)
+    out = logits(layer, inputs(3))
+    assert out.shape == (3, 512)  # the vocabulary, padded by vLLM to 64
+    assert x.relative_error(out[:, :VOCAB], dense(inputs(3))) < 3e-4
+    half = logits(layer, inputs(3).half())
+    assert half.dtype == torch.float16
+    assert x.relative_error(half[:, :VOCAB], dense(inputs(3).half())) < 5e-4
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8])
+def test_ranks_hold_a_vocabulary_range_each(monkeypatch, ranks):
+    """Over three the cuts fall inside blocks of 128, and the last rank has columns
+    that the checkpoint does not have."""
+    parts = []
+    for rank in range(ranks):
+        layer = head(monkeypatch, rank, ranks)
+        assert layer.trellis.numel() <= HEAD["trellis"].numel() / min(ranks, 2)
+        part = logits(layer, inputs(2))
+        assert part.shape[1] == layer.num_embeddings_per_partition
+        parts.append(part)
+    whole = torch.cat(parts, 1)
+    assert x.relative_error(whole[:, :VOCAB], dense(inputs(2))) < 3e-4
+    assert whole.isfinite().all()
+
+
+def test_columns_past_the_checkpoint_are_zero(monkeypatch):
+    """vLLM pads 500 tokens over five ranks to 640; 512 are stored."""
+    last = head(monkeypatch, 4, 5)
+    assert last.shard_indices.padded_org_vocab_start_index == 512
+    assert not logits(last, inputs(2)).any()
+    fourth = logits(head(monkeypatch, 3, 5), inputs(2))
+    expected = inputs(2).double() @ x.dense(HEAD)[:, 384:512]
+    assert x.relative_error(fourth, expected) < 3e-4
+
+
+def test_other_heads_stay_what_they_were(monkeypatch):
+    from vllm.model_executor.layers import vocab_parallel_embedding as module
+
+    config = x.config_of({"m.layer": HEAD})
+    from vllm.config import VllmConfig, set_current_vllm_config
+
+    monkeypatch.setattr(module, "get_tensor_model_parallel_rank", lambda: 0)
+    monkeypatch.setattr(module, "get_tensor_model_parallel_world_size", lambda: 1)
+    with set_current_vllm_config(VllmConfig()):
+        plain = module.ParallelLMHead(64, 128, quant_config=config, prefix="lm_head")
+        assert type(plain.quant_method) is module.UnquantizedEmbeddingMethod
+        config = x.config_of({"model.embed_tokens": HEAD})
+        with pytest.raises(NotImplementedError, match="VocabParallelEmbedding does not"):
+            module.VocabParallelEmbedding(
+                VOCAB, HIDDEN, quant_config=config, prefix="model.embed_tokens"
+            )
+    with pytest.raises(NotImplementedError, match="added vocabulary"):
+        head(monkeypatch, org_num_embeddings=VOCAB - 8)
+
+
+def test_another_models_head_is_refused_by_name(monkeypatch):
+    with pytest.raises(ValueError, match="lm_head.*256 x 512, the layer needs 256 x 700"):
+        head(monkeypatch, vocab=700)
+
+
+NAMES = ("KERNELS", "LINEAR_GEMV", "LM_HEAD", "FUSED_HADAMARD")
+
+
+@pytest.mark.parametrize("values", list(itertools.product("01", repeat=4)), ids="".join)
+def test_every_switch_has_its_path(monkeypatch, values):
+    """The head's kernels have a switch of their own; that of linear layers does not
+    reach it, nor does its own reach them."""
+    from vllm.model_executor.layers.quantization.utils import (
+        exl3_linear,
+        exl3_ref,
+        exl3_triton,
+    )
+
+    paths = x.Calls(
+        monkeypatch,
+        reference=(exl3_ref, "linear"),
+        gemv=(exl3_triton, "gemv"),
+        kernel_in=(exl3_triton, "rotate_in"),
+        kernel_out=(exl3_triton, "rotate_out"),
+        torch_in=(exl3_linear, "_rotate_in"),
+        torch_out=(exl3_linear, "_rotate_out"),
+    )
+    for name, value in zip(NAMES, values):
+        monkeypatch.setenv(f"VLLM_EXL3_{name}", value)
+    output = head(monkeypatch)
+    linear = x.linear_layer(
+        monkeypatch, "ReplicatedLinear", (HIDDEN, 512), {"m.layer": HEAD}, [(None, HEAD)]
+    )
+    for name in NAMES:  # read when the layer was built, not now
+        monkeypatch.setenv(f"VLLM_EXL3_{name}", "1")
+    rows = inputs(2)
+    master, gemv, lm_head, fused = (value == "1" for value in values)
+    kernels = ["gemv", "kernel_in", "kernel_out"]
+    if not fused:
+        kernels = ["gemv", "torch_in", "torch_out"]
+    out = logits(output, rows)
+    assert paths.take() == (kernels if master and lm_head else ["reference"])
+    assert x.relative_error(out[:, :VOCAB], dense(rows)) < 3e-4
+    linear(rows)
+    assert paths.take() == (kernels if master and gemv else ["reference"])
+
+
+def test_the_switch_counts_for_the_compile_cache(monkeypatch):
+    from vllm import envs
+
+    monkeypatch.setenv("VLLM_EXL3_LM_HEAD", "0")
+    assert envs.compile_factors()["VLLM_EXL3_LM_HEAD"] is False
+    monkeypatch.delenv("VLLM_EXL3_LM_HEAD")
+    assert envs.compile_factors()["VLLM_EXL3_LM_HEAD"] is True
+
+
+def test_qwen4exp_heads_take_exl3_alone():
+    """Other methods' checkpoints keep the head in BF16, and so do their models."""
+    from vllm.model_executor.layers.quantization.fp8 import Fp8Config
+    from vllm.models.qwen4_exp.nvidia import model
+
+    config = x.config_of({"lm_head": HEAD})
+    assert model.head_quant_config(config) is config
+    assert model.head_quant_config(Fp8Config()) is None
+    assert model.head_quant_config(None) is None
+
+
+@pytest.mark.gpu
+@pytest.mark.needs("an NVIDIA GPU of compute capability 8.0 or more")
+@pytest.mark.skipif(not GPU, reason="EXL3_PROOF_DEVICE=cuda asks for it")
+def test_parity_and_capture_on_a_gpu(monkeypatch):
+    torch.set_default_device("cuda")
+    layer = head(monkeypatch).cuda()
+    for rows, dtype in itertools.product((1, 4, 100), (torch.bfloat16, torch.float16)):
+        batch = inputs(rows).to(dtype).cuda()
+        out = logits(layer, batch)[:, :VOCAB]
+        limit = 2e-3 if dtype == torch.bfloat16 else 5e-4
+        assert x.relative_error(out.cpu(), dense(batch.cpu())) < limit
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            captured = logits(layer, batch)
+        batch.mul_(-2)
+        graph.replay()
+        assert torch.equal(captured, logits(layer, batch))
