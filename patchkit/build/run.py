@@ -18,7 +18,8 @@ from patchkit.build.verify import claim_of, compare
 from patchkit.derive.base import Bases
 from patchkit.derive.project import Project
 from patchkit.derive.selection import Selection
-from patchkit.errors import Finding, Refused, UsageFault
+from patchkit.engine.quote import show_path
+from patchkit.errors import Finding, Refused, UsageFault, Where
 from patchkit.source.base import Progress, silent
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def _build(
     if how == EMPTY:
         from patchkit.build import empty
 
+        _refuse_compiled(inputs)
         return empty.build(inputs, out, progress)
     from patchkit.build import native
 
@@ -114,6 +116,24 @@ def _refuse_native(inputs: Inputs) -> None:
     found = refuse(inputs.known, changes, inputs.base, members, inputs.title, way_out)
     if found:
         raise Refused(*found)
+
+
+def _refuse_compiled(inputs: Inputs) -> None:
+    """A wheel without compiled parts would carry the name of a stack whose kernels it lacks."""
+    compiled = [path for path in inputs.always_native().native if inputs.known.native(path)]
+    if compiled:
+        raise Refused(
+            Finding(
+                "needs-build",
+                f"{inputs.title} changes compiled sources, and an empty wheel compiles none",
+                Where(file=compiled[0]),
+                expected="changes of Python and data",
+                found=f"{len(compiled)} compiled sources or build files",
+                next=f"patchkit build --pin {inputs.pin.name} --stack {inputs.selection.name} "
+                "--how cuda",
+                details=tuple(show_path(path) for path in compiled),
+            )
+        )
 
 
 def _arch_of(wheel: str) -> str | None:

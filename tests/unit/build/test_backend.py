@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -75,6 +76,22 @@ def test_an_empty_wheel_is_the_patched_tree_and_the_same_twice(
         assert {i.date_time for i in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
         assert {i.compress_type for i in archive.infolist()} == {zipfile.ZIP_STORED}
         assert {i.external_attr >> 16 for i in archive.infolist()} == {0o100644}
+
+
+def test_an_empty_wheel_of_a_stack_with_compiled_sources_is_refused(
+    buildable: SmallProject, tmp_path: Path
+) -> None:
+    (buildable.base / "csrc").mkdir()
+    (buildable.base / "csrc/sum.cu").write_text("int one;\n")
+    shutil.rmtree(buildable.at / "work")
+    buildable.edited("kernel", "csrc/sum.cu", "int one;\n", "int two;\n")
+    assert buildable.run("lock", "--source", str(buildable.base)).code == 0
+    with pytest.raises(Refused) as caught:
+        made(buildable, tmp_path / "o", "empty")
+    (found,) = caught.value.findings
+    assert (found.name, found.details) == ("needs-build", ("csrc/sum.cu",))
+    assert found.next.endswith("--how cuda")
+    assert not (tmp_path / "o").exists()
 
 
 def test_a_new_data_file_that_the_build_leaves_out_is_named(
