@@ -42,7 +42,7 @@ class Graph:
     def refs(self, *names: str) -> dict[str, str]:
         """What the server has of these refs now: name -> id."""
         with locked(self._lock, wait=_WAIT):
-            out = self._git(["ls-remote", "--", self.url, *names])
+            out = self._git(["ls-remote", "--", git.REMOTE, *names])
         rows = (line.partition("\t") for line in out.decode("utf-8", "replace").splitlines())
         return {name: oid for oid, _, name in rows if _ID.fullmatch(oid)}
 
@@ -51,7 +51,7 @@ class Graph:
         kept = [f"+{want}:refs/patchkit/{_kept(want)}" for want in wants]
         line = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"]
         with locked(self._lock, wait=_WAIT):
-            self._git([*line, "--filter=tree:0", "--", self.url, *kept])
+            self._git([*line, "--filter=tree:0", "--", git.REMOTE, *kept])
 
     def merge_base(self, one: str, two: str) -> str:
         """The commit where the two have parted; "" for none."""
@@ -90,7 +90,13 @@ class Graph:
         if not os.path.exists(os.path.join(self.git_dir, "HEAD")):
             make_folder(self.git_dir)
             git.run(["init", "--quiet", "--bare", "--template=", self.git_dir])
-        done = git.attempt(args, git_dir=self.git_dir, network=True, timeout=_WAIT)
+        done = git.attempt(
+            args,
+            git_dir=self.git_dir,
+            network=True,
+            timeout=_WAIT,
+            extra=git.remote(self.url),
+        )
         if done.returncode != 0:
             error = git.fault(args, done.returncode, done.stderr).findings[0]
             raise EnvironmentFault(

@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from patchkit.errors import EnvironmentFault
+from patchkit.source.graph import Graph
+from patchkit.store import Store
+
 from .conftest import Daemon
 from .githttp import serving
 from .test_access import holding
@@ -42,3 +46,16 @@ def test_a_password_in_the_address_is_used_and_kept_from_output_and_cache(
     assert {d.returncode for d in done} == {0 if password == "s3cret" else 3}, said
     assert password not in said
     assert holding(password, tmp_path / "the-cache") == []
+
+
+def test_the_history_of_a_server_is_kept_without_its_password(daemon: Daemon, store: Store) -> None:
+    with serving(daemon.at.parent, "me", "s3cret") as address:
+        url = address.replace("//", "//me:s3cret@") + f"/{daemon.at.name}"
+        graph = Graph(store, url)
+        assert graph.refs("refs/heads/main") == {"refs/heads/main": daemon.later}
+        graph.fetch(["refs/heads/main", daemon.commit])
+        assert graph.parent(daemon.later) == daemon.commit
+        with pytest.raises(EnvironmentFault) as caught:
+            Graph(store, url.replace("s3cret", "other-s3cret")).refs("refs/heads/main")
+    assert "s3cret" not in str(caught.value.findings)
+    assert holding("s3cret", Path(store.root)) == []
