@@ -1,9 +1,10 @@
-"""Imports modules, each in a fork of its own, and writes what became of each as JSON.
+"""Imports modules and writes what became of each as JSON.
 
     python pk_import.py REPORT PRELUDE MODULE...
 
-Standard library. A module that another one must precede (an import cycle) is tried once more
-in a process that holds all that could be imported.
+Standard library. All go into one process, since most of what they import is the same; those that
+fail are tried once more at its end, when what must precede them (an import cycle) is there. Only
+where that process dies does each get a process of its own.
 """
 
 import importlib
@@ -21,32 +22,35 @@ def attempt(name):
     return ""
 
 
-def in_a_fork(name):
+def all_of(names):
+    """Module -> "" or why it cannot be imported."""
+    found = {name: attempt(name) for name in names}
+    return {name: why and attempt(name) for name, why in found.items()}
+
+
+def in_a_fork(names):
+    """What `all_of` gives in a process of its own; None where that process dies."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(reader)
-        os.write(writer, attempt(name).encode("utf-8", "replace"))
+        with os.fdopen(writer, "w", encoding="ascii") as stream:
+            json.dump(all_of(names), stream)
         os._exit(0)
     os.close(writer)
-    with os.fdopen(reader, "rb") as stream:
-        said = stream.read().decode("utf-8", "replace")
+    with os.fdopen(reader, encoding="ascii") as stream:
+        said = stream.read()
     status = os.waitpid(pid, 0)[1]
-    return said or ("" if status == 0 else f"the process ended with status {status}")
+    return json.loads(said) if status == 0 and said else None
 
 
 def main():
     report, prelude, *names = sys.argv[1:]
     exec(prelude, {})
-    for package in sorted({name.partition(".")[0] for name in names}):
-        attempt(package)  # once for all forks
-    found = {name: in_a_fork(name) for name in names}
-    for name in names:
-        if not found[name]:
-            attempt(name)
-    for name in names:
-        if found[name]:
-            found[name] = attempt(name)
+    found = in_a_fork(names)
+    if found is None:
+        dies = "its import ends the process"
+        found = {n: (in_a_fork([n]) or {n: dies})[n] for n in names}
     with open(report, "w", encoding="ascii") as file:
         json.dump(found, file)
 

@@ -3,7 +3,8 @@
     python3 pk_run.py [--jobs N] [--only PATCH] [--seconds N] [-o result.json]
 
 Standard library, and in the interpreter that it is started with: pytest, torch and whatever
-else the proofs import. The trees are unpacked below $PK_WORK (a temporary folder without it).
+else the proofs import; what it lacks may stand in the folder $PK_SITE. The trees are unpacked
+below $PK_WORK (a temporary folder without it).
 `patchkit prove --record result.json` takes what it writes.
 """
 
@@ -33,6 +34,7 @@ def main():
     asked = options.parse_args()
     with open(os.path.join(HERE, "manifest.json"), encoding="ascii") as file:
         manifest = json.load(file)
+    sys.path[:0] = filter(None, [os.environ.get("PK_SITE")])
     missing = lacking(manifest["imports"])
     if missing:
         sys.exit(f"{sys.executable} lacks {', '.join(missing)}")

@@ -70,6 +70,14 @@ def test_a_module_that_imports_on_neither_tree_is_said(
     assert any("engine.gpu imports on neither tree" in words for words in found.said)
 
 
+def test_a_module_that_ends_the_process_is_named(project: SmallProject, proving: Open) -> None:
+    project.edited("deeper", "engine/plan.py", "DEPTH = 2\n", "import os\nos._exit(7)\n")
+    project.edited("wider", "engine/lanes.py", "    return 2\n", "    return 20\n")
+    deeper, wider = judged(proving)
+    assert deeper.wrong == ("engine.plan cannot be imported: its import ends the process",)
+    assert wider.wrong == ()
+
+
 def test_of_an_import_cycle_the_second_try_counts(project: SmallProject, proving: Open) -> None:
     (project.base / "engine" / "a.py").write_text("from engine.b import B\nA = B\n")
     (project.base / "engine" / "b.py").write_text(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -52,14 +53,15 @@ def prove(project: SmallProject, *options: str) -> Any:
     return project.run("prove", "--source", str(project.base), *options)
 
 
-def ran(project: SmallProject, *options: str) -> dict[str, Any]:
+def ran(project: SmallProject, site: str = "") -> dict[str, Any]:
     """What an export gives when it is run, here, by the machine MACHINE."""
     out = project.at.parent / "export"
-    done = prove(project, "--gpu", "--export", str(out), *options)
+    done = prove(project, "--gpu", "--export", str(out))
     assert done.code == 0, done.text
     result = project.at.parent / "result.json"
     line = ["sh", str(out / "run.sh"), "-o", str(result)]
     environment = {"PYTHON": sys.executable, "PATH": "/usr/bin:/bin"}
+    environment["PK_SITE"] = site
     environment["PK_WORK"] = str(project.at.parent / "run")
     went = subprocess.run(line, capture_output=True, text=True, env=environment, check=False)
     assert went.returncode == 0, went.stdout + went.stderr
@@ -110,6 +112,20 @@ def test_an_export_holds_no_more_than_the_difference_and_the_package(there: Smal
     # Before: what wider changed. After: that, and the patch's own; nothing of later.
     assert over == [("engine", "lanes.py"), ("engine", "lanes.py"), ("engine", "plan.py")]
     assert sorted(p.name for p in (export / "proofs").iterdir()) == ["_deep.py", "test_deeper.py"]
+
+
+def test_what_the_interpreter_lacks_may_stand_in_a_folder_of_its_own(
+    there: SmallProject, write_proof: Write
+) -> None:
+    write_proof("test_deeper", "import carried\n" + ON_GPU)
+    with pytest.raises(AssertionError, match="lacks carried"):
+        ran(there)
+    shutil.rmtree(there.at.parent / "export")
+    site = there.at.parent / "site"
+    site.mkdir()
+    (site / "carried.py").write_text("")
+    body = ran(there, site=str(site))
+    assert recorded(there, body).code == 0
 
 
 def test_a_result_without_its_red_half_is_refused(there: SmallProject) -> None:
