@@ -27,6 +27,9 @@ _DIFF = re.compile(
     rb"^(?:diff -|Index: |--- |\+\+\+ |@@ |\*\*\* .*\n--- |Binary files )",
     re.MULTILINE,
 )
+NAME_FIELD, GUARD_FIELD = "X-Patch-Name", "X-Patch-Guard"
+"""Mail headers that `export --format am` writes and git passes over."""
+_GUARD = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -175,17 +178,19 @@ def _files(paths: list[str], taken: list[str], home: str) -> Arrived:
         for number, mail in enumerate(patches, 1):
             data, said = plain(mail, path)
             at_home = False
+            stated, guard = _stated(data)
             if len(patches) == 1:
                 at_home = os.path.dirname(os.path.realpath(path)) == home
-                name = os.path.basename(path) if at_home else from_file(path)
+                name = os.path.basename(path) if at_home else stated or from_file(path)
             else:
                 subject = parse_header(_head(data)).subject
-                name = free_name(from_subject(subject), taken)
+                name = stated or free_name(from_subject(subject), taken)
                 kind = "commit" if commits else "mail"
                 said = (f"{kind} {number} of {len(patches)} in the file", *said)
             name = free_name(name, names)
             names.append(name)
-            found.append(Incoming(name, data, path, said=said, fixed=at_home))
+            fixed = at_home or bool(stated)
+            found.append(Incoming(name, data, path, guard=guard, said=said, fixed=fixed))
     return Arrived(tuple(found), None, tuple(notes))
 
 
@@ -241,6 +246,18 @@ def plain(data: bytes, where: str) -> tuple[bytes, tuple[str, ...]]:
             ) from None
         said.append(" and ".join(dict.fromkeys(part.encoding for part in parts)) + " decoded")
     return data, tuple(said)
+
+
+def _stated(data: bytes) -> tuple[str, str | None]:
+    """The name and the guard that a mail of ours states: "" and None without, or where they are
+    none that a series file can have."""
+    header = parse_header(_head(data)[: 1 << 16])
+    name, guard = header.first(NAME_FIELD), header.first(GUARD_FIELD)
+    try:
+        named = patch_name(name) == name
+    except UsageFault:
+        named = False
+    return name if named else "", guard if _GUARD.fullmatch(guard) else None
 
 
 def _head(data: bytes) -> bytes:

@@ -44,7 +44,7 @@ TRANSPORT = frozenset(
         *("mime-version", "content-type", "content-transfer-encoding", "content-disposition"),
         *("message-id", "in-reply-to", "references", "x-mailer", "user-agent", "return-path"),
         *("received", "to", "cc", "bcc", "reply-to", "delivered-to", "list-id", "sender"),
-        "x-mailing-list",
+        *("x-mailing-list", "x-patch-name", "x-patch-guard"),
     )
 )
 """Fields of the mail's way, not of the patch: left out by `canonical`."""
