@@ -11,6 +11,7 @@ from patchkit.cli.options import Json, Pin, Stack
 
 if TYPE_CHECKING:
     from patchkit.cli.out import Out
+    from patchkit.derive.project import Project
     from patchkit.series.folder import Series
 
 EXAMPLES = "Examples:  patchkit list    patchkit list --pin v0.30.0    patchkit list --switches"
@@ -42,36 +43,46 @@ def run(
         series = project.series(name, strict=False)
         out.find(series.findings)
         chosen = Selection(project.stack(stack) if stack else None).of(series)
-        (_switches if switches else _patches)(out, name, series, chosen)
-        result.append({"pin": name, "patches": _json(series, chosen)})
+        if switches:
+            _switches(out, name, series, chosen)
+        else:
+            _patches(out, project, series, chosen)
+        result.append({"pin": name, "patches": _json(project, series, chosen)})
     if not switches and pin is None:
         _pins(out, project.pins.pins, names)
     out.put(pins=result)
     raise typer.Exit(out.close())
 
 
-def _patches(out: Out, pin: str, series: Series, chosen: tuple[bool, ...]) -> None:
+def _patches(out: Out, project: Project, series: Series, chosen: tuple[bool, ...]) -> None:
     from patchkit.check.counts import counts
+    from patchkit.derive.records import standing
 
-    rows = []
+    rows, reasons = [], []
     for entry, patch, header, taken in zip(
         series.entries, series.patches, series.headers, chosen, strict=True
     ):
         if not taken:
             continue
         files, plus, minus = counts(patch)
+        proof, reason = standing(project, series.pin, entry.patch, header)
+        if reason:
+            reasons.append(f"{entry.patch} is not proven: {reason}")
         rows.append(
             (
                 entry.patch,
                 entry.guard or "",
+                proof,
                 str(files),
                 f"+{plus}",
                 f"-{minus}",
                 header.description,
             )
         )
-    columns = ("patch", "guard", "files", "+", "-", "subject")
-    out.table(f"{pin}: {len(rows)} patches", columns, rows, right="files + -")
+    columns = ("patch", "guard", "proof", "files", "+", "-", "subject")
+    out.table(f"{series.pin}: {len(rows)} patches", columns, rows, right="files + -")
+    for words in reasons:
+        out.line(words)
 
 
 def _switches(out: Out, pin: str, series: Series, chosen: tuple[bool, ...]) -> None:
@@ -91,8 +102,9 @@ def _pins(out: Out, pins: Iterable[str], have: list[str]) -> None:
         out.line("pins without a series: " + ", ".join(rest))
 
 
-def _json(series: Series, chosen: tuple[bool, ...]) -> list[dict[str, object]]:
+def _json(project: Project, series: Series, chosen: tuple[bool, ...]) -> list[dict[str, object]]:
     from patchkit.check.counts import counts
+    from patchkit.derive.records import standing
 
     rows: list[dict[str, object]] = []
     for entry, patch, header, taken in zip(
@@ -100,8 +112,11 @@ def _json(series: Series, chosen: tuple[bool, ...]) -> list[dict[str, object]]:
     ):
         if taken:
             files, plus, minus = counts(patch)
+            proof, reason = standing(project, series.pin, entry.patch, header)
             rows.append(
                 {
+                    "proof": proof,
+                    "not_proven": reason,
                     "patch": entry.patch,
                     "guard": entry.guard,
                     "strip": entry.strip,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 from patchkit.derive.project import Project
 from patchkit.series.folder import PROOFS, Series, proof_digests
+from patchkit.series.header import Header
 
 ORIGIN = "Rebased-From"
 """Header field of a carried patch: PIN/PATCH, what it was carried from."""
@@ -31,6 +33,15 @@ def locked_proofs(project: Project, pin: str, series: Series) -> dict[str, str]:
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             found[f"{origin}/{PROOFS}/{name}"] = digest
     return found
+
+
+def module_of(project: Project, pin: str, patch: str, header: Header) -> Path | None:
+    """The proof's module: the patch's own, or that of the patch it was carried from."""
+    own = project.series_folder(pin) / PROOFS / proof_module(patch)
+    if own.is_file():
+        return own
+    heir = inherited_from(project, header.first(ORIGIN), {pin})
+    return project.series_folder(heir[0]) / PROOFS / heir[1] if heir is not None else None
 
 
 def inherited_from(project: Project, origin: str, seen: set[str]) -> tuple[str, str] | None:

@@ -24,10 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from patchkit.derive.project import Project
-from patchkit.derive.proof_text import digest
-from patchkit.derive.proofs import proof_module
+from patchkit.derive.proof_text import digest, kinds
+from patchkit.derive.proofs import module_of, proof_module
 from patchkit.errors import Finding, Refused, Where
 from patchkit.series.folder import PROOFS
+from patchkit.series.header import Header
 from patchkit.series.lockfile import Blob, Chain, Lock
 
 FORMAT = 1
@@ -162,6 +163,32 @@ def _text(value: object) -> bool:
 
 def _short(value: object) -> str:
     return repr(value)[:120]
+
+
+# -- what a list says ----------------------------------------------------------------------
+NOT_PROVEN = "Not-Proven"
+"""Header field: why a patch counts as not proven, whatever its proof shows."""
+
+
+def standing(project: Project, pin: str, patch: str, header: Header) -> tuple[str, str]:
+    """What a patch's proof is, in a word or two, and why it counts as not proven ("" if not).
+
+    Nothing is run: "cpu" means that there is a proof for a CPU; a proof that only a GPU can run
+    counts where a recorded result stands beside it.
+    """
+    module = module_of(project, pin, patch, header)
+    reason = " ".join(header.first(NOT_PROVEN).split())
+    if module is None:
+        return ("not proven", reason) if reason else ("none", "")
+    have = kinds(module)
+    words = ", ".join(sorted(have)) or "no test"
+    path = record_path(module.parent.parent, patch)
+    if not reason and "cpu" not in have:
+        try:
+            words = f"gpu {parse_record(path.read_bytes(), path.name).facts['date'][:10]}"
+        except (OSError, Refused):
+            reason = "it needs a GPU, and no result is recorded"
+    return ("not proven", reason) if reason else (words, "")
 
 
 # -- stale ---------------------------------------------------------------------------------
