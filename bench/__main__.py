@@ -2,7 +2,7 @@
 
 python -m bench               side by side, start-up, growth
 python -m bench patches       one part: patches, start, growth, files
-python -m bench plot          draw docs/speed.svg from bench/results.json
+python -m bench plot          draw docs/speed.svg, put the figures into docs/speed.md
 python -m bench show          print bench/results.json
 """
 
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench import ours, peers
 from bench.measure import Cost, machine, versions
+from bench.page import PAGE, page
 from bench.plot import DRAWING, draw
 from bench.results import Results, Row, row
 from bench.series import Made, many_files, many_patches, with_last_changed
@@ -48,7 +49,8 @@ def main() -> None:
                 results.save()
     if "plot" in asked:
         DRAWING.write_text(draw(results))
-        print(f"drawn: {DRAWING}")
+        PAGE.write_text(page(PAGE.read_text(), results))
+        print(f"drawn: {DRAWING}; figures: {PAGE}")
     if wanted or "show" in asked:
         sys.stdout.write(show(results))
 

@@ -21,15 +21,14 @@ Command = tuple[list[str], Path | None]
 @dataclass(frozen=True)
 class Peer:
     """name: what the table calls it. needs: its executable. commands: what is measured. tree: the
-    id of what they left. own: whether a fresh copy is needed for every run. runs: how often it is
-    measured. most: patches above which it is left out."""
+    id of what they left. runs: how often it is measured. most: patches above which it is left
+    out."""
 
     name: str
     needs: str
     commands: Callable[[Project, Path], Iterator[Command]]
     tree: Callable[[Path, Mapping[str, str]], str]
     prepare: Callable[[Project, Path, Mapping[str, str]], None] | None = None
-    own: bool = False
     runs: int = 1
     most: int = 500
 
@@ -40,15 +39,16 @@ class Peer:
 
 
 def once(peer: Peer, ground: Ground, project: Project) -> Cost:
-    """What one run on the bare base costs. Raises Failed, Wrong."""
-    at = ground.at / ("peer-own" if peer.own else "peer")
+    """What one run on the bare base costs. Raises Failed, Wrong.
+
+    Each run has a fresh copy of the template: objects of the run before would be found again and
+    not be written.
+    """
+    at = ground.at / "peer"
     env = ground.env | {"QUILT_PATCHES": str(project.series)}
-    if peer.own or not at.exists():
-        shutil.rmtree(at, ignore_errors=True)
-        shutil.copytree(ground.template, at, symlinks=True)
-        git(at, env, "update-index", "-q", "--refresh")
-    else:
-        _undo(at, env)
+    shutil.rmtree(at, ignore_errors=True)
+    shutil.copytree(ground.template, at, symlinks=True)
+    git(at, env, "update-index", "-q", "--refresh")
     if peer.prepare is not None:
         peer.prepare(project, at, env)
     cost = NOTHING
@@ -56,16 +56,6 @@ def once(peer: Peer, ground: Ground, project: Project) -> Cost:
         cost += run(command, at, env, stdin)[0]
     project.expect(peer.tree(at, env), peer.name)
     return cost
-
-
-def _undo(at: Path, env: Mapping[str, str]) -> None:
-    """As the template is: also without the objects of the last run, which would be found again
-    and not written. (Those of the template are all in one pack.)"""
-    git(at, env, "reset", "-q", "--hard", "base")
-    git(at, env, "clean", "-ffdxq")
-    git(at, env, "checkout", "-q", "-f", "-B", "work", "base")
-    for folder in (at / ".git" / "objects").glob("[0-9a-f][0-9a-f]"):
-        shutil.rmtree(folder)
 
 
 def _committed(at: Path, env: Mapping[str, str]) -> str:
@@ -159,6 +149,6 @@ PEERS = (
     QUILT,
     Peer("git apply --index, one at a time", "git", _apply_loop, _index),
     Peer("GNU patch, one at a time", "patch", _patch_loop, _worktree),
-    Peer("StGit import -s", "stg", _stg, _committed, _stg_init, own=True),
-    Peer("gbp pq import", "gbp", _gbp, _without_debian, _debian, own=True),
+    Peer("StGit import -s", "stg", _stg, _committed, _stg_init),
+    Peer("gbp pq import", "gbp", _gbp, _without_debian, _debian),
 )
