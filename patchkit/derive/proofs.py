@@ -23,10 +23,11 @@ def locked_proofs(project: Project, pin: str, series: Series) -> dict[str, str]:
     """sha256 by path: of the pin's own proofs below its folder, and, as PIN/proofs/FILE, of each
     proof that a patch without one inherits from the patch it was carried from."""
     found = proof_digests(project.series_folder(pin))
+    known: Origins = {}
     for entry, header in zip(series.entries, series.headers, strict=True):
         if f"{PROOFS}/{proof_module(entry.patch)}" in found:
             continue
-        heir = inherited_from(project, header.first(ORIGIN), {pin})
+        heir = inherited_from(project, header.first(ORIGIN), {pin}, known)
         if heir is not None:
             origin, name = heir
             path = project.series_folder(origin) / PROOFS / name
@@ -44,18 +45,32 @@ def module_of(project: Project, pin: str, patch: str, header: Header) -> Path | 
     return project.series_folder(heir[0]) / PROOFS / heir[1] if heir is not None else None
 
 
-def inherited_from(project: Project, origin: str, seen: set[str]) -> tuple[str, str] | None:
-    """Pin and file name of the proof that `origin` (PIN/PATCH) has, however far back."""
+Origins = dict[str, dict[str, str]]
+"""Of each pin that was read: the origin (PIN/PATCH) of its patches. Reading is what costs."""
+
+
+def inherited_from(
+    project: Project, origin: str, seen: set[str], known: Origins | None = None
+) -> tuple[str, str] | None:
+    """Pin and file name of the proof that `origin` (PIN/PATCH) has, however far back.
+
+    known: what was read before, for who asks about many patches; it is added to.
+    """
+    known = {} if known is None else known
     pin, _, patch = origin.partition("/")
     if not patch or pin in seen or pin not in project.pins.pins:
         return None
     name = proof_module(patch)
     if (project.series_folder(pin) / PROOFS / name).is_file():
         return pin, name
+    if pin not in known:
+        known[pin] = _origins(project, pin)
+    return inherited_from(project, known[pin].get(patch, ""), {*seen, pin}, known)
+
+
+def _origins(project: Project, pin: str) -> dict[str, str]:
     if not project.has_series(pin):
-        return None
+        return {}
     series = project.series(pin, strict=False)
-    for entry, header in zip(series.entries, series.headers, strict=True):
-        if entry.patch == patch:
-            return inherited_from(project, header.first(ORIGIN), {*seen, pin})
-    return None
+    rows = zip(series.entries, series.headers, strict=True)
+    return {entry.patch: header.first(ORIGIN) for entry, header in rows}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from patchkit.derive.project import Project
 from patchkit.derive.proof_text import digest
-from patchkit.derive.proofs import ORIGIN, inherited_from, proof_module
+from patchkit.derive.proofs import ORIGIN, Origins, inherited_from, proof_module
 from patchkit.series.folder import PROOFS, Series
 
 
@@ -49,10 +49,11 @@ def proofs_of(project: Project, pin: str, series: Series) -> dict[str, Proof]:
     """The proof of every patch of `pin` that has one: its own, or that of the patch it was
     rebased from (header `Rebased-From: PIN/PATCH`), however far back."""
     found = {}
+    known: Origins = {}
     for entry, header in zip(series.entries, series.headers, strict=True):
         proof = find_proof(project.series_folder(pin), entry.patch)
         if proof is None:
-            heir = inherited_from(project, header.first(ORIGIN), {pin})
+            heir = inherited_from(project, header.first(ORIGIN), {pin}, known)
             proof = _proof_at(project.series_folder(heir[0]), heir[1]) if heir else None
         if proof is not None:
             found[entry.patch] = replace(proof, patch=entry.patch)
