@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.options import Json, Offline, Pin, Source, Stack
+from patchkit.errors import Finding, PatchkitError, Where
 
 if TYPE_CHECKING:
     from patchkit.cli.out import Out
 
+ROOM = 2_000_000_000
+"""Bytes that a first release needs."""
 EXAMPLES = "Examples:  patchkit doctor    patchkit doctor --build cuda --pin v0.30.0 --stack tp3"
 
 
@@ -33,12 +36,17 @@ def run(
     offline: Offline = False,
     as_json: Json = False,
 ) -> None:
-    """Say what patchkit finds here; with --build, all that a compiled build lacks. Exit 1 then."""
+    """Say what this machine has and what is wrong with the project, each with the command that
+    mends it; with --build, all that a compiled build lacks. Exit 1 then."""
     from patchkit.cli.out import Out
 
     out = Out("doctor", as_json=as_json)
     if device is None:
         _surroundings(out)
+        _project(out, context.obj)
+        wrong = sum(not f.note for f in out.findings)
+        notes = len(out.findings) - wrong
+        out.line(f"{wrong} fault(s), {notes} note(s)" if out.findings else "nothing is wrong")
         raise typer.Exit(out.close())
     from patchkit.build.ask import Asked
     from patchkit.build.run import plan
@@ -95,8 +103,55 @@ def _surroundings(out: Out) -> None:
     above = at
     while not os.path.isdir(above):
         above = os.path.dirname(above)
-    rows.append(("disk", f"{shutil.disk_usage(above).free / 1e9:.0f} GB free there"))
+    free = shutil.disk_usage(above).free
+    rows.append(("disk", f"{free / 1e9:.0f} GB free there"))
+    out.find(_room(at, above, free))
     rows.append(("quilt", shutil.which("quilt") or "none (only tests need it)"))
     out.put(**dict(rows))
     for name, text in rows:
         out.line(f"{name + ':':10} {text}")
+
+
+def _room(at: str, above: str, free: int) -> list[Finding]:
+    """What the cache folder lacks: room, or the right to write there."""
+    import os
+
+    where = Where(file=at)
+    way = "PATCHKIT_CACHE=DIR, with a folder on another disk; or patchkit cache --clear"
+    out = []
+    if free < ROOM:
+        out.append(
+            Finding(
+                "disk",
+                "there is little room for the cache",
+                where,
+                expected=f"{ROOM / 1e9:.0f} GB: a release and its objects",
+                found=f"{free / 1e9:.1f} GB",
+                next=way,
+                note=True,
+            )
+        )
+    if not os.access(above, os.W_OK):
+        out.append(Finding("disk", "the cache folder cannot be written", where, next=way))
+    return out
+
+
+def _project(out: Out, start: str) -> None:
+    """The project at or above `start`, if there is one."""
+    from patchkit.authoring.health import health
+    from patchkit.derive.project import find
+
+    try:
+        project = find(start)
+    except PatchkitError as error:
+        absent = all(f.name == "not-a-project" for f in error.findings)
+        if absent:
+            out.line("project:   none here")
+        out.find(f.as_note() if absent else f for f in error.findings)
+        return
+    if project.recovered is not None:
+        out.line(f"an interrupted {project.recovered.what} was undone")
+    out.put(project=str(project.folder), pins=list(project.pins.pins))
+    have = [name for name in project.pins.pins if project.has_series(name)]
+    out.line(f"project:   {project.folder}, series for {', '.join(have) or 'no pin'}")
+    out.find(health(project))

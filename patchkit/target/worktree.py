@@ -107,6 +107,17 @@ def laid_out(to: str | os.PathLike[str]) -> str:
     return _read_state(os.path.abspath(to)).commits[-1]
 
 
+def made_for(to: str | os.PathLike[str]) -> tuple[str, str, str]:
+    """Pin and stack that the work tree at `to` was written for, and the id of its tree.
+
+    Raises Refused(target-exists, journal) where it is none of ours.
+    """
+    at = os.path.abspath(to)
+    state = _read_state(at)
+    body = json.loads(read_file(os.path.join(at, STATE)))
+    return str(body.get("pin", "")), str(body.get("stack", "")), state.trees[-1]
+
+
 def edited_since(store: Store, to: str | os.PathLike[str]) -> tuple[str, ...] | None:
     """Every tracked path that is not as the work tree at `to` was written, whatever was committed
     there since; None where it is none of ours. Raises Refused(journal).
@@ -305,4 +316,13 @@ def _read_state(at: str) -> _State:
     return state
 
 
-__all__ = ["BRANCH", "Wanted", "Written", "edited_since", "laid_out", "would_write", "write"]
+__all__ = [
+    "BRANCH",
+    "Wanted",
+    "Written",
+    "edited_since",
+    "laid_out",
+    "made_for",
+    "would_write",
+    "write",
+]
