@@ -69,7 +69,12 @@ _ENTRY = b"""\
 import sys
 
 if sys.version_info < (3, 10):
-    sys.exit("error: Python 3.10 or newer is needed, this is %d.%d" % sys.version_info[:2])
+    sys.stderr.write(
+        "error: Python 3.10 or newer is needed, this is %d.%d\\n"
+        "  next:     run this file with the interpreter that has the package\\n"
+        % sys.version_info[:2]
+    )
+    sys.exit(3)
 from patchkit.target.bundle_main import main
 
 sys.exit(main(sys.argv, __loader__.get_data))

@@ -10,8 +10,9 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
-from patchkit.errors import ENVIRONMENT, OK, REFUSED, PatchkitError
+from patchkit.errors import ENVIRONMENT, OK, REFUSED, Finding, PatchkitError
 from patchkit.target.bundle_pack import Read, unpacked
 from patchkit.target.bundle_text import say, tell
 from patchkit.target.dist_info import find_dist
@@ -31,7 +32,7 @@ def main(argv: Sequence[str], read: Read) -> int:
         words = _words(argv[0], given.site)
         return run(sites, packets, words, dry=getattr(given, "check", False))
     except PatchkitError as error:
-        tell(error.findings)
+        tell(map(_of_bundle, error.findings))
         return error.exit_code
     except KeyboardInterrupt:
         return 130
@@ -65,6 +66,17 @@ def _parser(name: str) -> argparse.ArgumentParser:
                 "--check", action="store_true", help="write nothing; say what would happen"
             )
     return parser
+
+
+def _of_bundle(finding: Finding) -> Finding:
+    """A bundle has no --python: it looks where the interpreter that runs it looks."""
+    if "--python" not in finding.next:
+        return finding
+    return replace(
+        finding,
+        next="run this file with the interpreter that has the package, or name its folder of "
+        "packages with --site",
+    )
 
 
 def _words(program: str, site: str | None) -> Words:

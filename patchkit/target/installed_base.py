@@ -127,10 +127,24 @@ def record_disagrees(dist: Dist, path: str, file: File, row: Row | None = None) 
     )
 
 
+def gone(dist: Dist, path: str, expected: str) -> Finding:
+    """A foreign-edit finding: RECORD lists a file, and it is not there."""
+    return Finding(
+        "foreign-edit",
+        f"{show_path(path)} is gone, though RECORD lists it",
+        Where(file=path),
+        expected=expected,
+        found="no file",
+        next=dist.reinstall,
+    )
+
+
 def lock_disagrees(
     dist: Dist, path: str, expected: Blob | None, file: File | None, pin: str
 ) -> Finding:
-    """A foreign-edit finding: RECORD holds, and the lock knows another base file."""
+    """A foreign-edit finding: RECORD holds, or the file is gone, and the lock knows another."""
+    if file is None and path in dist.record.by_path:
+        return gone(dist, path, blob_oid(expected) or "no file")
     return Finding(
         "foreign-edit",
         f"{show_path(path)} is not the file of {pin}, though RECORD agrees with it: "

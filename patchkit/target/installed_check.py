@@ -7,7 +7,7 @@ RECORD by size only, which reads nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from patchkit.engine.quote import show_path
 from patchkit.errors import Finding, Where
@@ -18,6 +18,7 @@ from patchkit.target.dist_info import Dist
 from patchkit.target.installed_base import (
     SHOWN,
     edited_since,
+    gone,
     identity,
     journal_finding,
     linked,
@@ -118,7 +119,12 @@ def _compared(
     found: list[Finding],
     words: Words,
 ) -> Status:
-    found = [*found, *identity(dist, packet.lock.pin, packet.version, packet.package)]
+    against = f"{packet.title}, series {packet.digest[:12]}"
+    mismatch = identity(dist, packet.lock.pin, packet.version, packet.package)
+    if mismatch:
+        # The files of another release are not edits of this one: its own record says what it is.
+        own = status(dist, None, words)
+        return replace(own, findings=(*mismatch, *own.findings), against=against)
     tree = classify(packet.lock, packet.stack, lookup_of(root, packet.site_path), packet.wanted)
     paths = tuple((packet.site_path(p.path), p.kind, p.patch) for p in tree.paths)
     kind = tree.kind
@@ -157,7 +163,6 @@ def _compared(
         clean = not edited if state is not None else kind == PRISTINE and not dist.record_lost
         found.append(_partly(dist, tree, packet, words, clean))
     found += others_edited(dist, root, touched, read=False)
-    against = f"{packet.title}, series {packet.digest[:12]}"
     count = max(tree.count, 0)
     return Status(dist, kind, state, count, tree.patch, paths, tuple(found), against, parts)
 
@@ -186,6 +191,9 @@ def _foreign(
         if each.kind != FOREIGN or path in links:
             continue
         file = root.get(path)
+        if file is None and path in dist.record.by_path:
+            found.append(gone(dist, path, each.patched.oid if each.patched else "no file"))
+            continue
         record = record_disagrees(dist, path, file) if file is not None else None
         disagrees = "RECORD and the lock disagree" if record else "the lock disagrees"
         details = [f"RECORD: {record.expected}; now {record.found}"] if record else []

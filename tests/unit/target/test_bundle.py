@@ -240,8 +240,19 @@ def test_a_damaged_bundle_says_so(bundle: Bundle, site: Site) -> None:
 
 def test_an_older_python_is_told(bundle: Bundle) -> None:
     run = bundle.run("check", python=needed("3.9"))
-    assert run.returncode == 1
-    assert "3.10 or newer is needed" in run.stderr
+    assert run.returncode == 3, "the surroundings, not drift"
+    assert "3.10 or newer is needed, this is 3.9\n" in run.stderr
+    assert "next:" in run.stderr
+
+
+def test_what_it_says_next_is_an_option_that_it_has(bundle: Bundle, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for site in ("empty", "nowhere"):
+        for verb in ("apply", "check", "revert"):
+            run = bundle.run(verb, "--site", str(tmp_path / site))
+            assert run.returncode in (1, 2), run.stdout
+            assert "--python" not in run.stderr
+            assert "with the interpreter that has the package" in run.stderr
 
 
 def test_a_wrong_command_line(bundle: Bundle) -> None:

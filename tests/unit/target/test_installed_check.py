@@ -93,6 +93,28 @@ def test_a_package_of_other_sources_is_foreign_by_the_lock_alone(tmp_path: Path)
     assert ": the lock disagrees" in found.findings[0].message
 
 
+def test_another_release_is_not_an_edit_of_this_one(tmp_path: Path) -> None:
+    site = Site(tmp_path / "s")
+    site.install({**BASE, "engine/a.py": b"of the next release\n"}, version="2.0")
+    found = look(site, two_patches().packet())
+    assert (found.kind, names(found)) == ("pristine", ["pin-mismatch"])
+    assert "version 2.0" in found.findings[0].found
+    assert found.against, "it was compared with the lock"
+    (site.at / "engine/sub/c.py").unlink()
+    assert names(look(site, two_patches().packet())) == ["pin-mismatch"]
+
+
+def test_a_file_that_is_gone_is_said_to_be_gone(site: Site) -> None:
+    packet = two_patches().packet()
+    (site.at / "engine/a.py").unlink()
+    refused = apply_pins(site.sites, [packet])
+    for findings in (look(site, packet).findings, refused.findings):
+        wrong = [f for f in findings if not f.note]
+        assert [f.message for f in wrong] == ["engine/a.py is gone, though RECORD lists it"]
+        assert (wrong[0].name, wrong[0].found) == ("foreign-edit", "no file")
+        assert "install --force-reinstall --no-deps engine==1.0" in wrong[0].next
+
+
 def test_another_stack_is_not_this_one(site: Site) -> None:
     series = two_patches().add("x.patch", {"engine/b.py": numbered(40, l1="x")}, "x")
     apply_pins(site.sites, [series.packet("x", {"x": ["x"]})])
