@@ -19,7 +19,7 @@ VOCAB, HIDDEN = 500, 256
 HEAD = x.weight(HIDDEN, 512, 96, "mcg", seed=5)
 
 
-def head(monkeypatch, rank=0, ranks=1, tensors=HEAD, vocab=VOCAB, **kwargs):
+def head(monkeypatch, rank=0, ranks=1, tensors=HEAD, vocab=VOCAB, hidden=HIDDEN, **kwargs):
     """One rank's output head, built as a model builds it, and loaded."""
     from vllm.config import VllmConfig, set_current_vllm_config
     from vllm.model_executor.layers import vocab_parallel_embedding as module
@@ -30,7 +30,7 @@ def head(monkeypatch, rank=0, ranks=1, tensors=HEAD, vocab=VOCAB, **kwargs):
     with set_current_vllm_config(VllmConfig()):
         try:
             layer = module.ParallelLMHead(
-                vocab, HIDDEN, quant_config=config, prefix="lm_head", **kwargs
+                vocab, hidden, quant_config=config, prefix="lm_head", **kwargs
             )
         except NotImplementedError as error:
             if "ParallelLMHead does not support" not in str(error):
@@ -177,6 +177,75 @@ def test_qwen4exp_heads_take_exl3_alone():
     assert model.head_quant_config(config) is config
     assert model.head_quant_config(Fp8Config()) is None
     assert model.head_quant_config(None) is None
+
+
+ALL = (*NAMES, "MOE_DECODE", "MOE_GROUPED", "PREFILL_RECONSTRUCT")
+SQUARE = x.weight(128, 128, 80, "mcg", seed=7)
+EXPERTS = x.expert_weights(2, 128, 128)
+OFF = [set(names) for count in range(3) for names in itertools.combinations(ALL, count)]
+
+
+@pytest.mark.parametrize("off", OFF, ids=lambda names: "+".join(sorted(names)) or "none")
+def test_each_switch_alone_and_every_two(monkeypatch, off):
+    """One layer of each kind, few and many rows: the path and the values."""
+    from vllm.model_executor.layers.quantization.utils import (
+        exl3_linear,
+        exl3_moe,
+        exl3_ref,
+        exl3_triton,
+        exl3_triton_moe,
+    )
+
+    for name in off:
+        monkeypatch.setenv(f"VLLM_EXL3_{name}", "0")
+    # The interpreter is slow: three rows are many, and so are two tokens.
+    monkeypatch.setattr(exl3_linear, "MAX_GEMV_ROWS", 2)
+    monkeypatch.setattr(exl3_triton_moe, "MAX_TOKENS_BY_PAIR", 1)
+    linear = x.linear_layer(
+        monkeypatch, "ReplicatedLinear", (128, 128), {"m.layer": SQUARE}, [(None, SQUARE)]
+    )
+    output = head(monkeypatch, tensors=SQUARE, vocab=128, hidden=128)
+    experts = x.experts_layer(EXPERTS, 128, 128, 2)
+    list(experts.load_weights(x.expert_stream(EXPERTS)))
+    experts.quant_method.process_weights_after_loading(experts)
+    paths = x.Calls(
+        monkeypatch,
+        reference=(exl3_ref, "linear"),
+        gemv=(exl3_triton, "gemv"),
+        reconstruct=(exl3_triton, "dequant"),
+        kernel_in=(exl3_triton, "rotate_in"),
+        kernel_out=(exl3_triton, "rotate_out"),
+        torch_in=(exl3_linear, "_rotate_in"),
+        torch_out=(exl3_linear, "_rotate_out"),
+        experts=(exl3_moe, "reference"),
+        by_pair=(exl3_triton_moe, "by_pair"),
+        grouped=(exl3_triton_moe, "grouped"),
+    )
+
+    def way(kernel, *names):
+        return [kernel] if not off & {"KERNELS", *names} else ["reference"]
+
+    def rotated(path):
+        if path == ["reference"]:
+            return path
+        kind = "torch" if "FUSED_HADAMARD" in off else "kernel"
+        return sorted([*path, f"{kind}_in", f"{kind}_out"])
+
+    few, many = inputs(2)[:, :128], inputs(3)[:, :128]
+    for run, rows, expected in (
+        (linear, few, way("gemv", "LINEAR_GEMV")),
+        (linear, many, way("reconstruct", "PREFILL_RECONSTRUCT")),
+        (lambda rows: logits(output, rows), few, way("gemv", "LM_HEAD")),
+    ):
+        out = run(rows.contiguous())
+        assert paths.take() == rotated(expected)
+        assert x.relative_error(out, rows.double() @ x.dense(SQUARE)) < 3e-4
+    for tokens, kernel, name in ((1, "by_pair", "MOE_DECODE"), (2, "grouped", "MOE_GROUPED")):
+        rows, weights, ids = x.routed(tokens, 128, 2, 1)
+        out = experts.forward_modular(rows, weights, ids)
+        expected = way(kernel, name)
+        assert paths.take() == (["experts"] if expected == ["reference"] else expected)
+        assert x.relative_error(out, x.moe(rows, weights, ids, EXPERTS)) < 4.5e-4
 
 
 @pytest.mark.gpu
