@@ -71,8 +71,8 @@ def compile_all(
         if lint is None:
             said.append("pyflakes' rules: the interpreter has no pyflakes")
         mine = modules_of(prover.trees.known, each.paths)
-        for module in mine:
-            if new[module] and not old.get(module):
+        for module, path in zip(mine, _packaged(prover.trees.known, each.paths), strict=True):
+            if new[module] and (not old[module] or _text(prover, touched[0].before, path) is None):
                 wrong.append(f"{module} cannot be imported: {new[module]}")
             elif new[module]:
                 said.append(f"{module} imports on neither tree: {new[module]}")
@@ -84,7 +84,7 @@ def compile_all(
             Compiled(
                 each.patch,
                 len(python),
-                len(mine),
+                sum(not new[module] for module in mine),
                 0 if untold else len(cuda),
                 (*wrong, *worse),
                 (*said, *untold),
@@ -142,18 +142,25 @@ def _flaked(
     return found
 
 
+def _packaged(known: Known, paths: Sequence[str]) -> list[str]:
+    """The paths that are modules of the package."""
+    return [
+        path
+        for path in paths
+        if path.endswith(".py")
+        and not path.endswith("__main__.py")
+        and known.package
+        and not known.outside_package(path)
+    ]
+
+
 def modules_of(known: Known, paths: Sequence[str]) -> list[str]:
     """Import names of the package's modules among the paths."""
     lead = f"{known.root}/" if known.root else ""
-    out = []
-    for path in paths:
-        if not path.endswith(".py") or path.endswith("__main__.py"):
-            continue
-        if not known.package or known.outside_package(path):
-            continue
-        name = path.removeprefix(lead).removesuffix(".py").removesuffix("/__init__")
-        out.append(name.replace("/", "."))
-    return out
+    return [
+        path.removeprefix(lead).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        for path in _packaged(known, paths)
+    ]
 
 
 def _imports(prover: Prover, tree: str, modules: Sequence[str]) -> Mapping[str, str]:
@@ -221,6 +228,10 @@ def _built(prover: Prover, nvcc: str, tree: str, path: str) -> str:
         ]
         if include:
             flags += [f"-I{include}", f"-I{include}/torch/csrc/api/include"]
+        for name, text in proving(known).headers.items():
+            make_folder(os.path.join(scratch, "stand-ins"))
+            write_file(os.path.join(scratch, "stand-ins", name), text.encode("ascii"))
+            flags += ["-Xcompiler", "-idirafter", "-Xcompiler", os.path.join(scratch, "stand-ins")]
         for arch in CAPABILITIES:
             flags += ["-gencode", f"arch=compute_{arch},code=sm_{arch}"]
         line = [nvcc, *flags, "-c", os.path.join(scratch, path), "-o", os.path.join(scratch, "o")]

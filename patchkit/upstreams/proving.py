@@ -14,12 +14,13 @@ from patchkit.upstreams.base import KINDS, Known
 class Proving:
     """environment: variables. prelude: Python that runs before the package is imported. tests:
     the folder of its own tests. nvcc: flags for its CUDA sources; those that begin with -I name
-    a folder of the tree."""
+    a folder of the tree. headers: stand-ins, by name, for headers that a toolkit may lack."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     prelude: str = ""
     tests: str = "tests"
     nvcc: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def proving(known: Known) -> Proving:

@@ -39,6 +39,8 @@ for name in ("nms", "qnms"):
         *("-static-global-template-stub=false", "-diag-suppress", "20012,177,186"),
         "-DTORCH_TARGET_VERSION=0x020B000000000000ULL",
     ),
+    # torch_utils.h wants only the handle's type.
+    headers={"cublas_v2.h": "typedef struct cublasContext* cublasHandle_t;\n"},
 )
 """How its code runs on a machine without a GPU, and without its compiled extensions."""
 

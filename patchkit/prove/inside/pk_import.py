@@ -12,6 +12,9 @@ import json
 import os
 import sys
 
+PRELUDE = {}
+"""What the prelude made: it stays, as do registrations that end with their object."""
+
 
 def attempt(name):
     """ "" or why the module cannot be imported, in one line."""
@@ -46,7 +49,7 @@ def in_a_fork(names):
 
 def main():
     report, prelude, *names = sys.argv[1:]
-    exec(prelude, {})
+    exec(prelude, PRELUDE)
     found = in_a_fork(names)
     if found is None:
         dies = "its import ends the process"

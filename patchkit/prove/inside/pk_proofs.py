@@ -29,8 +29,11 @@ def used():
     return sorted(p for p in paths if os.path.isfile(os.path.join(TREE, p)))
 
 
+PRELUDE = {}
 if "PK_PRELUDE" in os.environ:
-    exec(os.environ["PK_PRELUDE"], {})  # what the tests' package needs before it is imported
+    exec(
+        os.environ["PK_PRELUDE"], PRELUDE
+    )  # it stays; what the tests' package needs before it is imported
 
 
 def pytest_configure(config):

@@ -14,6 +14,7 @@ import pytest
 from patchkit.prove import compiling
 from patchkit.prove.compiling import Compiled, Touched, compile_all
 from patchkit.prove.environment import Environment
+from patchkit.upstreams import Proving
 from tests.conftest import SmallProject
 
 Open = Callable[[], Any]
@@ -67,7 +68,18 @@ def test_a_module_that_imports_on_neither_tree_is_said(
     project.edited("wider", "engine/gpu.py", "WIDTH = 1\n", "WIDTH = 2\n")
     (found,) = judged(proving)
     assert found.wrong == ()
+    assert found.modules == 0
     assert any("engine.gpu imports on neither tree" in words for words in found.said)
+
+
+def test_a_new_module_has_to_import(project: SmallProject, proving: Open) -> None:
+    patch = project.edited("deeper", "engine/plan.py", "DEPTH = 2\n", "DEPTH = 3\n")
+    new = "--- /dev/null\n+++ b/engine/new.py\n@@ -0,0 +1 @@\n+import no_gpu\n"
+    patch.write_text(f"{patch.read_text()}{new}")
+    (found,) = judged(proving)
+    assert found.wrong == (
+        "engine.new cannot be imported: ModuleNotFoundError: No module named 'no_gpu'",
+    )
 
 
 def test_a_module_that_ends_the_process_is_named(project: SmallProject, proving: Open) -> None:
@@ -76,6 +88,20 @@ def test_a_module_that_ends_the_process_is_named(project: SmallProject, proving:
     deeper, wider = judged(proving)
     assert deeper.wrong == ("engine.plan cannot be imported: its import ends the process",)
     assert wider.wrong == ()
+
+
+def test_what_the_prelude_made_stays(
+    project: SmallProject, proving: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prelude = (
+        "import sys, weakref\nclass Registered: pass\nkept = Registered()\n"
+        "sys.there = weakref.ref(kept)\n"
+    )
+    monkeypatch.setattr(compiling, "proving", lambda known: Proving(prelude=prelude))
+    text = "DEPTH = 3\nimport sys\nassert sys.there() is not None\n"
+    project.edited("deeper", "engine/plan.py", "DEPTH = 2\n", text)
+    (found,) = judged(proving)
+    assert (found.modules, found.wrong) == (1, ())
 
 
 def test_of_an_import_cycle_the_second_try_counts(project: SmallProject, proving: Open) -> None:
