@@ -15,8 +15,10 @@ from patchkit.derive.base import Base
 from patchkit.derive.carry import Clash, carry, finding_of, renames_of
 from patchkit.derive.derive import Derived
 from patchkit.engine.model import File, Overlay
+from patchkit.engine.outcome import Outcome
 from patchkit.errors import Finding
 from patchkit.rebase.moves import moves
+from patchkit.rebase.shifts import Shifts
 from patchkit.rebase.upstream import taken
 from patchkit.series.renumber import renumber
 from patchkit.store.repo import Store
@@ -126,13 +128,17 @@ def _row(
     bare = base.tree(store)
     where = moves(old.tree(store), bare, derived.touched())
     now = Overlay(bare)
+    shifts = Shifts()
     cells: list[Cell] = []
     unsettled: dict[str, str] = {}  # path -> the last patch in conflict that changes it
     for name, outcome in zip(derived.names, derived.outcomes, strict=True):
+        shifted = None
         if name in dropped:
             cells.append(Cell(name, pin, DROPPED, since=dropped[name]))
         else:
             cell = _settled(name, pin, now, settled.get(name))
+            if cell is None and not outcome.changes.keys() & (where.keys() | unsettled.keys()):
+                cell = shifted = _only_moved(name, pin, outcome, shifts, before, now)
             if cell is None:
                 cell = _cell(derived, name, before, now, where, pin, unsettled)
             cells.append(cell)
@@ -140,6 +146,8 @@ def _row(
                 now.changes.update(cell.changes)
             elif cell.text == CONFLICT:
                 unsettled.update(dict.fromkeys(outcome.changes, name))
+        if shifted is None:
+            shifts.forget(outcome.changes)
         before.changes.update(outcome.changes)
     return cells
 
@@ -153,6 +161,22 @@ def _settled(name: str, pin: str, now: Overlay, settled: Resolved | None) -> Cel
         if (file.oid if file is not None else "") != oid:
             return None
     return Cell(name, pin, MERGED, changes=settled.changes)
+
+
+def _only_moved(
+    name: str,
+    pin: str,
+    outcome: Outcome,
+    shifts: Shifts,
+    before: Overlay,
+    now: Overlay,
+) -> Cell | None:
+    """The cell of a patch of which upstream touched no line; None for any other."""
+    changes = shifts.carried(outcome, before, now)
+    data = None if changes is None else renumber(outcome.patch, now, changes, outcome.root)
+    if changes is None or data is None:
+        return None
+    return Cell(name, pin, CLEAN, changes=changes, data=data)
 
 
 def _cell(
