@@ -97,7 +97,7 @@ def run_files(
     directory: str | None,
 ) -> int:
     """Apply loose patches; the exit code is returned."""
-    from patchkit.cli.apply_loose import place, steps_of
+    from patchkit.cli.apply_loose import not_in_a_series, place, steps_of
     from patchkit.engine.rule import Rule
     from patchkit.target.installed import apply_loose
 
@@ -116,6 +116,8 @@ def run_files(
         exclude=asked.exclude,
         dry=asked.check,
     )
+    if series is None:
+        done = replace(done, findings=tuple(map(not_in_a_series, done.findings)))
     report(out, done, asked, [])
     return out.close()
 

@@ -34,8 +34,17 @@ def run_loose(
     steps = steps_of(files, series, strip, directory, out)
     rule = Rule(accept=frozenset(place(a) for a in accept))
     done = folder.apply(to, steps, rule, dry=check)
+    if series is None:
+        done = replace(done, findings=tuple(map(not_in_a_series, done.findings)))
     report(out, done, to, check)
     return out.close()
+
+
+def not_in_a_series(finding: Finding) -> Finding:
+    """Of a patch given as a file: it is in no series, so that there is nothing to refresh."""
+    if not finding.next.startswith("patchkit refresh"):
+        return finding
+    return replace(finding, next="make the diff anew against the files that are there")
 
 
 def steps_of(

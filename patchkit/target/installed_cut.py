@@ -99,6 +99,17 @@ def left_out_notes(paths: Sequence[str], exclude: Sequence[str]) -> list[Finding
                 note=True,
             )
         )
+    idle = [repr(p) for p in exclude if not any(excluded(path, [p]) for path in paths)]
+    if idle:
+        notes.append(
+            Finding(
+                "missing-target",
+                f"--exclude {', '.join(idle)} leaves out nothing",
+                expected="a pattern of paths in the patches, as 'vllm/entrypoints/*'",
+                found="no file of the patches has such a path",
+                note=True,
+            )
+        )
     return notes
 
 

@@ -295,3 +295,22 @@ def test_a_lost_record_is_no_circle(bench: Bench) -> None:
     for verb in ("check", "revert"):
         code, _, err = bench.run(verb, *bench.here)
         assert (code, "--force-reinstall --no-deps engine==1.0" in err) == (1, True)
+
+
+def test_a_pattern_that_leaves_out_nothing_is_named(bench: Bench) -> None:
+    args = ("apply", "--pin", "v1.0", "--check", *bench.here, "--exclude", "engine/sub/*")
+    assert "leaves out nothing" not in bench.run(*args)[2]
+    code, _, err = bench.run(*args, "--exclude", "engine/sbu/*")
+    assert code == 0
+    assert "note: missing-target: --exclude 'engine/sbu/*' leaves out nothing" in err
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_loose_patch_is_in_no_series_to_be_refreshed(bench: Bench, installed: bool) -> None:
+    patch = bench.at / "fix.patch"
+    patch.write_bytes(b"--- a/x.py\n+++ b/x.py\n@@ -8,2 +8,2 @@\n line 8\n-no such\n+NINE\n")
+    to = bench.here if installed else ("--to", str(bench.site.at / "other"))
+    code, _, err = bench.run("apply", str(patch), *to)
+    assert (code, "error: conflict" in err) == (1, True)
+    assert "patchkit refresh" not in err
+    assert "next:     make the diff anew" in err
