@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from patchkit.errors import Finding, Where
+from patchkit.series.folder import PROOFS
 from patchkit.series.lockfile import Lock
 from patchkit.series.pins import Pin
 from patchkit.series.quilt import SeriesFile, entries_digest
@@ -102,8 +103,14 @@ def _proofs(pin: Pin, proofs: Mapping[str, str], lock: Lock) -> Iterator[Finding
             yield Finding(
                 "lock-stale",
                 f"{path} is not the proof that was locked",
-                Where(file=os.path.join("series", pin.name, path)),
+                Where(file=_place(pin, path)),
                 expected=f"sha256 {expected}" if expected else "no such file",
                 found=f"sha256 {found}" if found else "no such file",
                 next=f"patchkit prove, then patchkit lock --pin {pin.name}",
             )
+
+
+def _place(pin: Pin, path: str) -> str:
+    """Where a proof of the lock stands: below its pin, or, inherited, as PIN/proofs/FILE."""
+    own = path.startswith(f"{PROOFS}/")
+    return os.path.join("series", pin.name, path) if own else os.path.join("series", path)

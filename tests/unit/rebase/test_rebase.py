@@ -268,3 +268,17 @@ def test_drift_of_one_patch_is_that_of_all(releases: SmallProject) -> None:
     wrong = releases.run("drift", "nothing", "--pin", "v1.0")
     assert wrong.code == 2
     assert "nothing is not among the patches" in wrong.text
+
+
+def test_an_inherited_proof_that_changed_is_named_where_it_stands(releases: SmallProject) -> None:
+    proof = releases.series / "proofs" / "test_later.py"
+    proof.parent.mkdir(exist_ok=True)
+    proof.write_text("# as it was\n")
+    assert releases.run("lock", "--pin", "v1.0").code == 0
+    release(releases, "v2.0", {})
+    assert releases.run("rebase", "--pin", "v1.0", "--onto", "v2.0").code == 0
+    assert releases.run("check", "--pin", "v2.0").code == 0
+    proof.write_text("# another\n")
+    done = releases.run("check", "--pin", "v2.0", "--json")
+    files = {f["file"] for f in json.loads(done.out)["findings"] if f["name"] == "lock-stale"}
+    assert files == {"series/v1.0/proofs/test_later.py"}
