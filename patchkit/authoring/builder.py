@@ -15,6 +15,7 @@ from patchkit.authoring.form import (
     HEADER,
     NEW,
     REFRESHED,
+    REWRITTEN,
     UNCHANGED,
     Built,
     Made,
@@ -29,7 +30,7 @@ from patchkit.authoring.form import (
 )
 from patchkit.authoring.headers import header_bytes, same_header
 from patchkit.authoring.standing import Standing
-from patchkit.derive.carry import carry, finding_of, renames_of, same, untouched
+from patchkit.derive.carry import carry, finding_of, is_whole, renames_of, same, untouched
 from patchkit.derive.relock import blob_of
 from patchkit.engine.model import File, Overlay, Patch
 from patchkit.engine.parse import parse
@@ -91,7 +92,15 @@ class Builder:
             self.find(no_longer(f.in_patch(entry.patch)) for f in refusal.findings)
             self.rows.append(Row(entry.patch, "refused"))
             return
-        self._put(built, Row(entry.patch, state), name)
+        row = Row(entry.patch, state)
+        if state == REWRITTEN and not is_whole(
+            before, changes, self.tree, carried.changes, renames
+        ):
+            lead = header_bytes(header, patch, self.day or None)
+            anew = parse(lead + built.patch.data[len(built.patch.header) :], entry.patch)
+            built = replace(built, patch=anew, header=parse_header(anew.header))
+            row = Row(entry.patch, REFRESHED, ("a part of it is done before it now",))
+        self._put(built, row, name)
 
     # -- patches that somebody made ----------------------------------------------------------
     def write(
@@ -152,8 +161,11 @@ class Builder:
         entry, patch = self.standing.series.entries[like], self.standing.series.patches[like]
         renames = renames_of(patch, Root(entry.strip), reverse=entry.reverse)
         before = self.standing.versions.after(like)
-        carried = carry(before, self.standing.changes(like), self.tree, renames)
-        return not carried.clashes and equal(self._real(carried.changes), self._real(changes))
+        theirs = self.standing.changes(like)
+        carried = carry(before, theirs, self.tree, renames)
+        if carried.clashes or not equal(self._real(carried.changes), self._real(changes)):
+            return False
+        return is_whole(before, theirs, self.tree, carried.changes, renames)
 
     def _carried(self, like: int, made: Made) -> tuple[Built, str]:
         """The old patch at `like` at its new lines, under a header that may be another."""

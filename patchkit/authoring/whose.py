@@ -15,7 +15,7 @@ from patchkit.authoring.form import equal
 from patchkit.authoring.messages import is_fold, names_in
 from patchkit.authoring.standing import Standing
 from patchkit.authoring.taking import SHOWN, Commits, Taken
-from patchkit.derive.carry import carry, renames_of
+from patchkit.derive.carry import carry, is_whole, renames_of
 from patchkit.engine.quote import show_path
 from patchkit.engine.strip import Root
 from patchkit.errors import Finding, Refused, Where
@@ -88,14 +88,19 @@ def _names_now(standing: Standing, laid_out: Sequence[Taken]) -> dict[str, str]:
 
 
 def _does(standing: Standing, commits: Commits, commit: Taken, name: str) -> bool:
-    """Whether the commit does what the patch does."""
+    """Whether the commit does what the patch does, and all of it: where a half of the patch is in
+    the tree already, the other half makes the same of it and is another change.
+    """
     index = standing.names.index(name)
     entry = standing.series.entries[index]
     changes = commits.changes(commit.before, commit.after)
     tree = commits.tree(commit.before)
+    before, theirs = standing.versions.after(index), standing.changes(index)
     renames = renames_of(standing.series.patches[index], Root(entry.strip), reverse=entry.reverse)
-    carried = carry(standing.versions.after(index), standing.changes(index), tree, renames)
-    return not carried.clashes and bool(changes) and equal(carried.changes, changes)
+    carried = carry(before, theirs, tree, renames)
+    if carried.clashes or not changes or not equal(carried.changes, changes):
+        return False
+    return is_whole(before, theirs, tree, changes, renames)
 
 
 def _new_one(taken: Sequence[Taken], nameless: Sequence[Taken]) -> Taken:

@@ -89,6 +89,24 @@ def carry(
     return Carried(out, tuple(clashes))
 
 
+def is_whole(
+    before: Files,
+    changes: Mapping[str, File | None],
+    now: Files,
+    carried: Mapping[str, File | None],
+    renames: Mapping[str, str] | None = None,
+) -> bool:
+    """Whether `carried`, done on `now`, is all of what `changes` does on `before`.
+
+    A merge takes what stands in `now` already as done. What is left is then another change: done
+    on `before` again, it does not give the same.
+    """
+    back = carry(now, carried, before, renames)
+    return not back.clashes and all(
+        same(back.changes.get(path, before.get(path)), file) for path, file in changes.items()
+    )
+
+
 def renames_of(patch: Patch, root: Root, *, reverse: bool = False) -> dict[str, str]:
     """New path -> old path of every file that the patch renames."""
     found = {}
