@@ -64,7 +64,9 @@ class Dist:
             return f"uv pip install --python {exe} --link-mode=copy --reinstall --no-deps {wanted}"
         if installer == "conda":
             return f"conda install --force-reinstall --no-deps {wanted.replace('==', '=')}"
-        return f"{exe} -m pip install --force-reinstall --no-deps {wanted}"
+        # Without a RECORD pip cannot uninstall, and --force-reinstall stops there.
+        over = "--force-reinstall" if os.path.isfile(self.at(NAME)) else "--ignore-installed"
+        return f"{exe} -m pip install {over} --no-deps {wanted}"
 
     def _python(self) -> str:
         """The interpreter that the site folder belongs to: PREFIX/bin of PREFIX/lib/python3.x/…."""
