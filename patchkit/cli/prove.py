@@ -69,6 +69,7 @@ def run(
     from patchkit.derive.base import open_bases
     from patchkit.derive.derive import derive, trees_of
     from patchkit.derive.project import find
+    from patchkit.derive.proof_text import imports_of
     from patchkit.derive.selection import Selection
     from patchkit.prove import environment, prove
     from patchkit.prove.proofs import proofs_of
@@ -126,7 +127,11 @@ def run(
             if not targets and not compiles and not upstream_tests:
                 proving.report(out, opened, [], gpu=gpu, hunks=hunks)
                 raise typer.Exit(out.close())
-            made = environment.given(python) if python else environment.ready(bases.store.root, bar)
+            if python is not None:
+                needs = imports_of((t.proof.module for t in targets), opened.at.known.package)
+                made = environment.given(python, needs, gpu=gpu)
+            else:
+                made = environment.ready(bases.store.root, bar)
             say = proving.tell(as_json)
             prover = prove.Prover(opened.at, made, jobs, fresh, gpu, say)
             if compiles:

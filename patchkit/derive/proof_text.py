@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["data_files", "digest", "files_of", "kinds"]
+__all__ = ["data_files", "digest", "files_of", "imports_of", "kinds"]
 
 
 def files_of(module: Path) -> dict[str, bytes]:
@@ -71,6 +73,22 @@ def kinds(module: Path) -> frozenset[str]:
             gpu = everywhere or any(_marks_gpu(mark) for mark in node.decorator_list)
             found.add("gpu" if gpu else "cpu")
     return frozenset(found)
+
+
+def imports_of(modules: Iterable[Path], package: str) -> list[str]:
+    """Packages that proofs import at their top and that are neither theirs, Python's, nor the
+    one that is under proof; and pytest."""
+    found = {"pytest"}
+    for module in modules:
+        own = files_of(module)
+        for data in own.values():
+            for node in ast.parse(data).body:
+                if isinstance(node, ast.Import):
+                    found.update(alias.name.partition(".")[0] for alias in node.names)
+                elif isinstance(node, ast.ImportFrom) and node.module:
+                    found.add(node.module.partition(".")[0])
+        found -= {name.removesuffix(".py") for name in own}
+    return sorted(found - {package} - sys.stdlib_module_names)
 
 
 def _marks_gpu(node: ast.expr) -> bool:

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,33 +41,53 @@ class Environment:
         return self.digest[:16]
 
 
-def given(python: str) -> Environment:
-    """An interpreter as it is: nothing is installed. Raises EnvironmentFault where it has no
-    pytest."""
-    ask = (
-        "import sys, json, importlib.metadata as m, platform\n"
-        "d = {(x.metadata['Name'] or '').lower() + '==' + x.version for x in m.distributions()}\n"
-        "d = sorted(d)\n"
-        "print(json.dumps([sys.version, platform.machine(), d]))"
-    )
-    done = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
+_ASK = """
+import sys, json, importlib.metadata as m, importlib.util as u, platform
+d = sorted({(x.metadata['Name'] or '').lower() + '==' + x.version for x in m.distributions()})
+print(json.dumps([sys.version, platform.machine(), d]))
+lacks = [n for n in sys.argv[2:] if u.find_spec(n) is None]
+if sys.argv[1] == "gpu" and "torch" not in lacks:
+    import torch
+    lacks += [] if torch.cuda.is_available() else ["a GPU that torch can use"]
+print(json.dumps(lacks))
+"""
+
+
+def given(python: str, modules: Iterable[str] = (), *, gpu: bool = False) -> Environment:
+    """An interpreter as it is: nothing is installed. modules: what has to be importable, beside
+    pytest. gpu: its torch has to see a GPU. Raises EnvironmentFault that names what is missing."""
+    wanted = sorted({"pytest", *modules, *(["torch"] if gpu else [])})
+    line = [python, "-c", _ASK, "gpu" if gpu else "cpu", *wanted]
+    try:
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        said = done.stderr.strip()[-300:]
+    except OSError as error:
+        done, said = None, str(error)
+    if done is None or done.returncode != 0:
         raise EnvironmentFault(
-            Finding("unsupported", f"{python} does not run", found=done.stderr.strip()[-300:])
+            Finding(
+                "unsupported",
+                f"{python} does not run",
+                expected="a Python interpreter",
+                found=said,
+                next="name another with --python",
+            )
         )
-    facts = json.loads(done.stdout)
-    missing = [n for n in ("pytest", "torch") if not any(d.startswith(f"{n}==") for d in facts[2])]
+    facts, lacks = done.stdout.splitlines()[-2:]
+    missing = json.loads(lacks)
     if missing:
         raise EnvironmentFault(
             Finding(
                 "unsupported",
-                f"{python} lacks {' and '.join(missing)}",
-                expected="an interpreter with pytest and torch",
-                found=facts[0].split()[0],
-                next="name another with --python, or leave --python out",
+                f"{python} lacks {', '.join(missing)}",
+                expected=f"an interpreter with {', '.join(wanted)}"
+                + (", and a GPU" if gpu else ""),
+                found=f"Python {json.loads(facts)[0].split()[0]}",
+                next="name another with --python"
+                + (", or --gpu --export DIR for another machine" if gpu else ", or leave it out"),
             )
         )
-    return Environment(python, hashlib.sha256(done.stdout.encode()).hexdigest(), False)
+    return Environment(python, hashlib.sha256(f"{facts}\n".encode()).hexdigest(), False)
 
 
 def digest_of_list(lists: Sequence[Path] = LISTS) -> str:

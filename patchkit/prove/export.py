@@ -7,12 +7,11 @@ import gzip
 import io
 import json
 import os
-import sys
 import tarfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from patchkit.derive.proof_text import data_files, files_of, kinds
+from patchkit.derive.proof_text import data_files, files_of, imports_of, kinds
 from patchkit.engine.model import EXECUTABLE, REGULAR, File
 from patchkit.errors import Finding, Refused, Where
 from patchkit.files.atomic import make_folder
@@ -56,7 +55,7 @@ def export(trees: Trees, targets: Sequence[Target], pin: str, folder: str) -> tu
     manifest: dict[str, object] = {
         "format": 1,
         "pin": pin,
-        "imports": _imports(wanted, trees.known.package),
+        "imports": imports_of((t.proof.module for t in wanted), trees.known.package),
     }
     files: dict[str, bytes] = {"base.tar.gz": archive}
     described: dict[str, object] = {}
@@ -67,7 +66,8 @@ def export(trees: Trees, targets: Sequence[Target], pin: str, folder: str) -> tu
         files[name] = (INSIDE / name).read_bytes()
     files["manifest.json"] = json.dumps(manifest, indent=1, sort_keys=True).encode("ascii")
     files["run.sh"] = RUN.format(
-        imports=", ".join(_imports(wanted, trees.known.package)), build=_build_lines(wanted)
+        imports=", ".join(imports_of((t.proof.module for t in wanted), trees.known.package)),
+        build=_build_lines(wanted),
     ).encode("utf-8")
     size = sum(map(len, files.values()))
     if size > LIMIT:
@@ -156,21 +156,6 @@ def _describe(
         "changes": _differing(trees, target.before, target.after),
         "removed": removed,
     }
-
-
-def _imports(targets: Iterable[Target], package: str) -> list[str]:
-    """Packages that the proofs import at their top and that are neither theirs nor Python's."""
-    found = {"pytest"}
-    for target in targets:
-        own = files_of(target.proof.module)
-        for data in own.values():
-            for node in ast.parse(data).body:
-                if isinstance(node, ast.Import):
-                    found.update(alias.name.partition(".")[0] for alias in node.names)
-                elif isinstance(node, ast.ImportFrom) and node.module:
-                    found.add(node.module.partition(".")[0])
-        found -= {name.removesuffix(".py") for name in own}
-    return sorted(found - {package} - sys.stdlib_module_names)
 
 
 def _build_lines(targets: Iterable[Target]) -> str:

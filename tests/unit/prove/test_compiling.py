@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -177,14 +175,3 @@ def test_the_list_for_pyflakes_is_an_environment_of_its_own() -> None:
     from patchkit.prove import environment
 
     assert environment.digest_of_list(environment.LINT) != environment.digest_of_list()
-
-
-def test_given_interpreter_without_torch_is_named(project: SmallProject) -> None:
-    if importlib.util.find_spec("torch") is not None:
-        pytest.skip("torch is here")
-    project.edited("deeper", "engine/plan.py", "DEPTH = 2\n", "DEPTH = 3\n")
-    done = project.run(
-        "prove", "--source", str(project.base), "--compile", "--python", sys.executable
-    )
-    assert done.code == 3
-    assert "lacks torch" in done.err
