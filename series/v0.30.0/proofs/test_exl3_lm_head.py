@@ -11,6 +11,7 @@ import torch
 GPU = os.environ.get("EXL3_PROOF_DEVICE") == "cuda"
 if not GPU:
     _cpu.triton_interpreter()
+    import _ranks as ranks
 
 import _exl3 as x  # noqa: E402
 
@@ -166,6 +167,35 @@ def test_the_switch_counts_for_the_compile_cache(monkeypatch):
     assert envs.compile_factors()["VLLM_EXL3_LM_HEAD"] is False
     monkeypatch.delenv("VLLM_EXL3_LM_HEAD")
     assert envs.compile_factors()["VLLM_EXL3_LM_HEAD"] is True
+
+
+def loaded_head(rank, path):
+    rank.join(path).load()
+    batch = torch.randn(3, 128, generator=torch.Generator().manual_seed(0)).bfloat16()
+    with torch.inference_mode():
+        return batch, rank.model.compute_logits(batch)
+
+
+@pytest.mark.witness
+@pytest.mark.skipif(GPU, reason="the ranks are on a CPU")
+def test_qwen4exp_loads_its_head(tmp_path):
+    """By vLLM's own loader, in a checkpoint that is EXL3 throughout."""
+    import _exl3_qwen4exp as q
+    from safetensors.torch import load_file
+
+    path, _ = q.write(tmp_path, **q.NO_TABLE, mtp_num_hidden_layers=0, num_experts=2)
+    results = ranks.run(1, loaded_head, path)
+    assert not isinstance(results, ranks.Refused), results
+    batch, got = results[0]
+    stored = load_file(f"{path}/model.safetensors")
+    tensors = {
+        name.removeprefix("lm_head."): tensor
+        for name, tensor in stored.items()
+        if name.startswith("lm_head.")
+    }
+    assert got.shape == (3, q.SMALL["vocab_size"])
+    expected = batch.double() @ x.dense(tensors)[:, : got.shape[1]]
+    assert x.relative_error(got, expected) < 4e-3
 
 
 def test_qwen4exp_heads_take_exl3_alone():
