@@ -97,7 +97,7 @@ def machine() -> dict[str, object]:
             break
     memory = next((line.split()[1] for line in _lines("/proc/meminfo")), "0")
     return {
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "system": f"{platform.system()} {platform.machine()}",
         "processor": model,
         "cores": os.cpu_count() or 0,
         "memory_gb": round(int(memory) / 1e6, 1),
