@@ -1,8 +1,8 @@
-"""Run docs/tutorial.md from an empty folder and hold its output against the page.
+"""Run the pages of docs/ from an empty folder and hold their output against them.
 
-Each fenced `console` block is a list of commands (`$ …`) and what they print; all blocks are one
-session of one shell. `python ci/tutorial.py` says what differs and exits 1; `--write` puts the
-real output in.
+Each fenced `console` block is a list of commands (`$ …`) and what they print; all blocks of a page
+are one session of one shell. `python ci/tutorial.py [PAGE]...` says what differs and exits 1;
+`--write` puts the real output in.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "tutorial.md"
+DOCS = ROOT / "docs"
+PAGES = ("tutorial", "carry-a-pr", "coming-from", "run-the-matrix")
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 MARK = "\x01"
 
@@ -43,6 +44,8 @@ def outputs(wanted: list[str], at: Path) -> list[str]:
         "GIT_AUTHOR_EMAIL": "newcomer@example.org",
         "GIT_COMMITTER_NAME": "A. Newcomer",
         "GIT_COMMITTER_EMAIL": "newcomer@example.org",
+        "GIT_AUTHOR_DATE": "2031-01-31T12:00:00 +0000",
+        "GIT_COMMITTER_DATE": "2031-01-31T12:00:00 +0000",
         "GIT_CONFIG_NOSYSTEM": "1",
     }
     for folder in ("home", "empty"):
@@ -78,23 +81,34 @@ def told(page: str) -> str:
         return BLOCK.sub(block, page)
 
 
+def masked(text: str) -> str:
+    """The page without what differs from day to day and from one release of ours to the next."""
+    text = re.sub(r"\d{4}-\d\d-\d\d", "2031-01-31", text)
+    text = re.sub(r"Date: .*", "Date: Fri, 31 Jan 2031 12:00:00 +0000", text)
+    text = re.sub(r"\b[0-9a-f]{16}(?=  patchkit build)", "(digest)        ", text)
+    return re.sub(r"Sha256: .*", "Sha256: …", text)
+
+
 def main() -> int:
     """Compare or write; the exit code is returned."""
-    old = PAGE.read_text()
-    new = re.sub(r"\d{4}-\d\d-\d\d", "2031-01-31", told(old))
-    new = re.sub(r"Date: .*", "Date: Fri, 31 Jan 2031 12:00:00 +0000", new)
-    new = re.sub(r"Sha256: .*", "Sha256: …", new)
-    if new == old:
-        print("docs/tutorial.md: every command prints what it says")
-        return 0
-    if "--write" in sys.argv:
-        PAGE.write_text(new)
-        print("docs/tutorial.md: written anew")
-        return 0
-    sys.stdout.writelines(
-        difflib.unified_diff(old.splitlines(True), new.splitlines(True), "docs/tutorial.md", "real")
-    )
-    return 1
+    names = [Path(arg).stem for arg in sys.argv[1:] if not arg.startswith("-")] or list(PAGES)
+    code = 0
+    for name in names:
+        page = DOCS / f"{name}.md"
+        old = page.read_text()
+        new = masked(told(old))
+        if new == old:
+            print(f"docs/{name}.md: every command prints what it says")
+        elif "--write" in sys.argv:
+            page.write_text(new)
+            print(f"docs/{name}.md: written anew")
+        else:
+            code = 1
+            rows = difflib.unified_diff(
+                old.splitlines(True), new.splitlines(True), f"docs/{name}.md", "real"
+            )
+            sys.stdout.writelines(rows)
+    return code
 
 
 if __name__ == "__main__":

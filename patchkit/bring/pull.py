@@ -7,6 +7,7 @@ the server's own page shows it; where it was merged, over the branch before that
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -28,6 +29,7 @@ _PAGE = re.compile(r"(https?://[^/\s]+/\S+?)(/-)?/(pull|pulls|merge_requests)/(\
 _PLAIN = re.compile(r"(\S+)#(\d+)")
 _ORIGIN = re.compile(r"(?:[\w-]+,\s*)?(\S+), head ([0-9a-f]{40})")
 _GITHUB = re.compile(r"(https?://[^/\s]+/[^/\s]+/[^/\s]+?)(?:\.git)?/?")
+_LEFT_OUT = re.compile(r"^Left out: (.+)\.$", re.MULTILINE)
 SHOWN = 20
 """Commits that a header names."""
 
@@ -103,7 +105,8 @@ def pulled(
 def _left(graph: Graph, pull: Pull, head: str, tip: str) -> str:
     """Where the pull request left the default branch."""
     base = graph.merge_base(tip, head) if tip else ""
-    if base == head:
+    inside = base == head
+    if inside:
         merge = graph.merged_by(head, tip)
         base = graph.merge_base(graph.parent(merge), head) if merge else ""
     if not base or base == head:
@@ -113,7 +116,7 @@ def _left(graph: Graph, pull: Pull, head: str, tip: str) -> str:
                 f"{pull.page}: it cannot be seen where it left the default branch",
                 expected="a branch with commits of its own",
                 found=f"head {head[:12]}"
-                + (", a commit of the default branch" if base else ", which shares no commit"),
+                + (", a commit of the default branch" if inside else ", which shares no commit"),
                 next=f"patchkit import --commits FIRST^..{head[:12]} --from {pull.url}",
             )
         )
@@ -166,12 +169,20 @@ def moved(store: Store, upstream: Upstream, series: Series) -> tuple[Finding, ..
                 expected=f"head {found[2]}",
                 found=f"head {now}" if now else "no such pull request",
                 next=f"patchkit import --pr {_again(pull, upstream)} --name {entry.patch} --replace"
+                + _excluding(header)
                 if now
                 else "nothing: the patch stays as it is",
                 note=not now,
             )
         )
     return tuple(out)
+
+
+def _excluding(header: Header) -> str:
+    """The options that leave out again what was left out."""
+    found = _LEFT_OUT.search(header.body)
+    paths = found[1].split(", ") if found else []
+    return "".join(f" --exclude {shlex.quote(path)}" for path in paths)
 
 
 def _again(pull: Pull, upstream: Upstream) -> str:

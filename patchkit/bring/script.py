@@ -162,7 +162,7 @@ def _wrong(script: Script, seen: _Seen, seds: Sequence[str]) -> list[Finding]:
             )
         ]
     rejected = [path for path in seen.found.changes if path.endswith(".rej")]
-    found = [_idle(f"`{sed}` matched nothing", "") for sed in seds]
+    found = [_idle(f"`{sed}`", "") for sed in seds]
     quiet = [path for path in seen.found.idle if not any(path in sed for sed in seds)]
     found += [_idle(f"{show_path(p)} was written and is as it was", p) for p in quiet]
     found += [

@@ -1,4 +1,4 @@
-"""docs/tutorial.md is run as it stands, and prints what it says."""
+"""The pages of docs/ are run as they stand, and print what they say."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_the_tutorial_is_true() -> None:
+@pytest.mark.parametrize("page", ["tutorial", "carry-a-pr", "coming-from", "run-the-matrix"])
+def test_a_page_is_true(page: str) -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "ci" / "tutorial.py")],
+        [sys.executable, str(ROOT / "ci" / "tutorial.py"), page],
         capture_output=True,
         text=True,
         check=False,
