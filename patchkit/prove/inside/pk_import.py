@@ -2,9 +2,9 @@
 
     python pk_import.py REPORT PRELUDE MODULE...
 
-Standard library. All go into one process, since most of what they import is the same; those that
-fail are tried once more at its end, when what must precede them (an import cycle) is there. Only
-where that process dies does each get a process of its own.
+Standard library. All go into one process, since most of what they import is the same. Those that
+fail there are tried alone, and then behind those that can be imported: an import cycle may want
+one of them first. What is said is why a module failed alone.
 """
 
 import importlib
@@ -12,6 +12,7 @@ import json
 import os
 import sys
 
+DIES = "its import ends the process"
 PRELUDE = {}
 """What the prelude made: it stays, as do registrations that end with their object."""
 
@@ -27,8 +28,7 @@ def attempt(name):
 
 def all_of(names):
     """Module -> "" or why it cannot be imported."""
-    found = {name: attempt(name) for name in names}
-    return {name: why and attempt(name) for name, why in found.items()}
+    return {name: attempt(name) for name in names}
 
 
 def in_a_fork(names):
@@ -50,10 +50,14 @@ def in_a_fork(names):
 def main():
     report, prelude, *names = sys.argv[1:]
     exec(prelude, PRELUDE)
-    found = in_a_fork(names)
-    if found is None:
-        dies = "its import ends the process"
-        found = {n: (in_a_fork([n]) or {n: dies})[n] for n in names}
+    found = in_a_fork(names) or dict.fromkeys(names, DIES)
+    for name in [n for n in names if found[n]]:
+        found[name] = (in_a_fork([name]) or {name: DIES})[name]
+    good = [n for n in names if not found[n]]
+    for name in [n for n in names if found[n]]:
+        behind = in_a_fork([*good, name])
+        if behind is not None and not behind[name]:
+            found[name] = ""
     with open(report, "w", encoding="ascii") as file:
         json.dump(found, file)
 
