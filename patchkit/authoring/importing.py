@@ -34,7 +34,7 @@ from patchkit.engine.strip import Root, find_root
 from patchkit.errors import Finding, Refused, Where
 from patchkit.series.folder import Series
 from patchkit.series.header import ALLOW, Header, parse_header
-from patchkit.series.quilt import dump_series, parse_series
+from patchkit.series.quilt_edit import insert_all
 from patchkit.upstreams import known
 
 
@@ -226,9 +226,10 @@ def bring(
         elif like is not None:
             run.builder.keep(like)
     begins = None
-    if arrived.series is not None and not standing.series.entries:
-        # The first patches of a series bring their comments; what stood there stays above them.
-        begins = parse_series(dump_series(standing.series.file) + dump_series(arrived.series))
+    if arrived.series is not None and not known_names:
+        # Patches that are all new bring their comments to the place where they go.
+        behind = None if after is None else standing.names[standing.index(after)]
+        begins = insert_all(standing.series.file, arrived.series, after=behind, first=first)
     folder = standing.project.series_folder(standing.pin.name)
     adopted = [p.name for p in arrived.patches if _is_file(p.where, folder / p.name)]
     return seal(run.builder, file=begins, adopted=adopted)

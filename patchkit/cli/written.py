@@ -59,12 +59,15 @@ def finish(out: Out, ready: Ready, written: Sequence[str], *, dry: bool = False)
         kept = [path for path in written if ready.files.get(path) is not None]
         gone = [path for path in written if path not in kept]
         out.line(
-            "written together: " + _names(kept) + (f"; removed: {_names(gone)}" if gone else "")
+            "written together: "
+            + _names(ready.pin, kept)
+            + (f"; removed: {_names(ready.pin, gone)}" if gone else "")
         )
 
 
-def _names(paths: Sequence[str]) -> str:
-    shown = ", ".join(path.rpartition("/")[2] for path in paths[:SHOWN])
+def _names(pin: str, paths: Sequence[str]) -> str:
+    """The files, named as the series names them: below its folder."""
+    shown = ", ".join(path.removeprefix(f"series/{pin}/") for path in paths[:SHOWN])
     more = len(paths) - SHOWN
     return shown + (f" and {more} more" if more > 0 else "")
 

@@ -28,6 +28,16 @@ def insert(
     return _reread(lines)
 
 
+def insert_all(
+    series: SeriesFile, other: SeriesFile, *, after: str | None = None, first: bool = False
+) -> SeriesFile:
+    """All lines of `other`, its comments too, where `insert` puts an entry. No patch is in both."""
+    lines = list(series.lines)
+    at = _place(series, after, first)
+    lines[at:at] = other.lines
+    return _reread(lines)
+
+
 def remove(series: SeriesFile, patch: str) -> SeriesFile:
     """The series without the line of `patch`."""
     lines = list(series.lines)

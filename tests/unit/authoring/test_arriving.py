@@ -10,7 +10,7 @@ import pytest
 
 from patchkit.series.header import parse_header
 from tests.unit.authoring.making import Bench
-from tests.unit.authoring.test_commits import order
+from tests.unit.authoring.test_commits import GATES, order
 from tests.unit.authoring.test_importing import BARE, put
 
 
@@ -107,3 +107,33 @@ def test_a_quilt_folder_s_comments_come_behind_those_of_an_empty_series(
     before = bench.snapshot()
     put(bench, at)
     assert bench.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ({}, ["# ours", "a.patch", "b.patch", "# theirs", "x.patch #+fast # why", "# end"]),
+        (
+            {"after": "a"},
+            ["# ours", "a.patch", "# theirs", "x.patch #+fast # why", "# end", "b.patch"],
+        ),
+        (
+            {"first": True},
+            ["# ours", "# theirs", "x.patch #+fast # why", "# end", "a.patch", "b.patch"],
+        ),
+    ],
+)
+def test_and_come_where_its_patches_go(
+    bench: Bench, tmp_path: Path, place: dict[str, object], expected: list[str]
+) -> None:
+    bench.add_patch("a", (GATES, "gate 5\n", "gate five\n"))
+    bench.add_patch("b", (GATES, "gate 15\n", "gate fifteen\n"))
+    path = bench.series / "series"
+    path.write_text("# ours\n" + path.read_text())
+    at = tmp_path / "theirs"
+    at.mkdir()
+    (at / "x.patch").write_text(BARE)
+    (at / "series").write_text("# theirs\nx.patch #+fast # why\n# end\n")
+    put(bench, at, **place)
+    assert order(bench) == expected
+    assert bench.check() == []

@@ -297,3 +297,8 @@ def test_a_project_without_a_pin_names_the_command_that_makes_one(
         # The command as it is named, a release put in.
         desk.run(*found[1].replace("RELEASE", "v0.30.0").split()[:3], code=1)
     assert asked == ["v0.30.0"] * 4
+
+
+def test_what_was_written_is_named_as_the_series_names_it(begun: Desk) -> None:
+    done = begun.run("rename", "five", "sub/five")
+    assert "written together: series, series.lock, sub/five.patch; removed: five.patch" in done.out
