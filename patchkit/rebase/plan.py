@@ -124,10 +124,11 @@ def _row(
     dropped: Mapping[str, str],
     settled: Mapping[str, Resolved],
 ) -> list[Cell]:
-    before = Overlay(old.tree(store))
-    bare = base.tree(store)
-    where = moves(old.tree(store), bare, derived.touched())
-    now = Overlay(bare)
+    was, bare, touched = old.tree(store), base.tree(store), derived.touched()
+    for tree in (was, bare):
+        tree.prefetch(touched)
+    where = moves(was, bare, touched)
+    before, now = Overlay(was), Overlay(bare)
     shifts = Shifts()
     cells: list[Cell] = []
     unsettled: dict[str, str] = {}  # path -> the last patch in conflict that changes it
