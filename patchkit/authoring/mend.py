@@ -112,13 +112,14 @@ def read_changed(project: Project, pin: str, edit: Callable[[str, bytes], bytes]
 
 
 def _require_locked(old: Lock, new: Lock, mended: Collection[str]) -> None:
-    """No patch but a mended one was edited so that it does anything else than was locked."""
+    """No patch was edited so that it does anything else than was locked. mended: of these one that
+    the lock does not know yet comes in."""
     relock = f"see what changed, and, if it is meant: patchkit lock --pin {new.pin.name}"
     before, after = effects(old), effects(new)
     edited = [
         name
         for name, digest in new.patches
-        if name not in mended
+        if (name in before or name not in mended)
         and old.digest_of(name) != digest
         and before.get(name, {}) != after.get(name, {})
     ]

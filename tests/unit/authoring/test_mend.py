@@ -72,6 +72,18 @@ def test_an_edit_by_hand_is_not_locked_unseen(two: Bench) -> None:
     assert two.snapshot() == before
 
 
+def test_nor_is_one_in_a_patch_that_is_mended(two: Bench) -> None:
+    spoil(two, "b.patch", ("+gate nine", "+gate IX"))
+    spoil(two, "b.patch", (" gate 12\n", " gate 12\n-- \n2.39.5\n\n"))
+    before = two.snapshot()
+    with pytest.raises(Refused) as refusal:
+        run(two)
+    assert [(f.name, f.where.patch) for f in refusal.value.findings] == [
+        ("patch-edited", "b.patch")
+    ]
+    assert two.snapshot() == before
+
+
 def test_what_only_a_person_can_mend_is_said_and_nothing_is_written(two: Bench) -> None:
     spoil(two, "a.patch", (" line 8\n", " line 8\n-- \n2.39.5\n\n"))
     spoil(two, "b.patch", ("-gate 9\n", ""))
