@@ -1,10 +1,10 @@
 """Opens one issue a release that the series does not hold on, and never a second one.
 
 For each pin with a series, `patchkit drift` says release by release what would become of its
-patches. A release with findings gets an issue, unless one of that title was ever opened. Needs
-`gh` with GH_TOKEN; with --dry-run it only prints. With --expected no issue is opened: what drift
-says is compared with ci/drift-expected.json, in which a person wrote every cell and its reason.
-Standard library only.
+patches. A release with findings and without a series gets an issue, unless one of that title was
+ever opened. Needs `gh` with GH_TOKEN; with --dry-run it only prints. With --expected no issue is
+opened: what drift says is compared with ci/drift-expected.json, in which a person wrote every cell
+and its reason. Standard library only.
 """
 
 from __future__ import annotations
@@ -33,6 +33,11 @@ def by_release(findings: list[dict[str, Any]]) -> dict[tuple[str, str], list[str
             line = f"- `{parts[2]}`: {parts[3]}: {finding['message']}"
             out.setdefault((parts[0], parts[1]), []).append(line)
     return out
+
+
+def has_series(pin: str) -> bool:
+    """Whether a pin has a series of its own."""
+    return (ROOT / "series" / pin / "series").is_file()
 
 
 def title(pin: str, release: str) -> str:
@@ -101,9 +106,11 @@ def main() -> int:
         return check_expected()
     pins = tomllib.loads((ROOT / "pins.toml").read_text())["pins"]
     for pin in pins:
-        if not (ROOT / "series" / pin / "series").is_file():
+        if not has_series(pin):
             continue
         for (_, release), lines in by_release(drift(pin)).items():
+            if has_series(release):
+                continue  # the series was carried there
             name = title(pin, release)
             if "--dry-run" in sys.argv[1:]:
                 print(name, *lines, sep="\n")

@@ -131,6 +131,23 @@ def test_drift_speaks_once_a_release() -> None:
     assert drift.title("v1", "v2") == "drift: v1 on v2"
 
 
+def test_a_release_that_the_series_was_carried_to_gets_no_issue(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drift = tool("drift")
+    monkeypatch.setattr(drift.sys, "argv", ["drift.py", "--dry-run"])
+    monkeypatch.setattr(drift, "has_series", lambda pin: pin in ("v0.30.0", "v0.31.0"))
+
+    def found(pin: str) -> list[dict[str, Any]]:
+        keys = [f"key: {pin}/{release}/a.patch/conflict" for release in ("v0.31.0", "v0.99.0")]
+        return [{"note": False, "message": "a.patch", "details": [key]} for key in keys]
+
+    monkeypatch.setattr(drift, "drift", found)
+    assert drift.main() == 0
+    titles = [line for line in capsys.readouterr().out.splitlines() if line.startswith("drift:")]
+    assert titles == ["drift: v0.30.0 on v0.99.0", "drift: v0.31.0 on v0.99.0"]
+
+
 def test_drift_is_compared_cell_by_cell() -> None:
     drift = tool("drift")
     clean, lost = (
