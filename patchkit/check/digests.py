@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from patchkit.errors import Finding, Where
-from patchkit.series.folder import PROOFS
+from patchkit.series.listing import PROOFS
 from patchkit.series.lockfile import Lock
 from patchkit.series.pins import Pin
 from patchkit.series.quilt import SeriesFile, entries_digest

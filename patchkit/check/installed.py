@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from patchkit.derive.project import Project, find
 from patchkit.derive.selection import Selection
-from patchkit.errors import PatchkitError, Refused, UsageFault
+from patchkit.errors import Finding, PatchkitError, Refused, UsageFault
 from patchkit.series.lockfile import Chain, Lock
 from patchkit.series.pins import Pin, Upstream
 from patchkit.target.dist_info import find_dist, release
@@ -131,6 +131,20 @@ def packet(
         facts.native,
         selection.upto is None,
     )
+
+
+def edited_since_lock(project: Project, pin: Pin, lock: Lock) -> list[Finding]:
+    """How the series folder differs from its lock, by digests only: what `apply` would refuse.
+
+    A folder that holds a lock and no series (an image that only checks) has nothing to differ.
+    """
+    if not project.has_series(pin.name):
+        return []
+    from patchkit.check.digests import compare_series
+
+    listing = project.listing(pin.name)
+    faults = [fault for found in listing.faults.values() for fault in found]
+    return [*compare_series(pin, listing.file, listing.digests, lock), *faults]
 
 
 def known_packets(start: str, sites: Sequence[str]) -> list[Packet]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ def check_installed(out: Out, asked: Asked) -> int:
     rows, reports, lines = [], [], []
     for each in _targets(asked, sites):
         found = status(each.dist, each.packet, each.words)
-        out.find(found.findings)
+        out.find((*each.stale, *found.findings))
         rows.append((each.dist.name, each.dist.version, found.words, each.dist.site))
         reports.append(_json(found, each))
         lines.append(f"{each.dist.name}: {_against(found, each)}")
@@ -45,12 +46,14 @@ def check_installed(out: Out, asked: Asked) -> int:
 @dataclass(frozen=True)
 class _Target:
     """A package and what it is compared with; packet None: its own record. why: ASKED, RECORDED
-    or DEFAULT, whence the stack is. words: the commands for exactly that."""
+    or DEFAULT, whence the stack is. words: the commands for exactly that. stale: how the series
+    folder differs from the lock."""
 
     dist: Dist
     packet: Packet | None
     why: str
     words: Words
+    stale: Sequence[Finding] = ()
 
 
 def _targets(asked: Asked, sites: tuple[str, ...]) -> list[_Target]:
@@ -119,7 +122,7 @@ def _loose_only(asked: Asked, sites: tuple[str, ...]) -> bool:
 
 
 def _of_project(project: Project, asked: Asked, sites: tuple[str, ...]) -> list[_Target]:
-    from patchkit.check.installed import choose_pins, distribution, packet
+    from patchkit.check.installed import choose_pins, distribution, edited_since_lock, packet
     from patchkit.derive.selection import Selection
     from patchkit.target.dist_info import find_dist
 
@@ -134,7 +137,8 @@ def _of_project(project: Project, asked: Asked, sites: tuple[str, ...]) -> list[
         named = replace(
             asked, pins=(pin.name,), stack=name, every=stack is None, upto=None, exclude=exclude
         )
-        out.append(_Target(dist, one, why, named.words()))
+        stale = edited_since_lock(project, pin, one.lock)
+        out.append(_Target(dist, one, why, named.words(), stale))
     return out
 
 

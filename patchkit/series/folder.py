@@ -12,12 +12,10 @@ from patchkit.engine.parse import parse
 from patchkit.errors import Finding, Refused
 from patchkit.files.root import Root
 from patchkit.series.header import Header, parse_header
-from patchkit.series.listing import PATCH_LIMIT, Listing, read_listing
+from patchkit.series.listing import PATCH_LIMIT, PROOFS, Listing, read_listing
 from patchkit.series.quilt import Entry, SeriesFile, selects
 
 __all__ = ["PATCH_LIMIT", "PROOFS", "Series", "parse_listing", "proof_digests", "read_series"]
-
-PROOFS = "proofs"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,9 @@ PATCH_LIMIT = 64 << 20
 FOLDER_LIMIT = 512 << 20
 """Bytes of all patches of a folder together."""
 _ENDINGS = (".patch", ".diff")
-_NOT_OURS = ("proofs/", ".")
+PROOFS = "proofs"
+"""The folder of the proofs, in a series folder."""
+_NOT_OURS = (f"{PROOFS}/", ".")
 
 
 @dataclass(frozen=True)

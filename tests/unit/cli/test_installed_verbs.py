@@ -175,6 +175,37 @@ def test_an_edited_patch_is_refused_before_anything_is_looked_at(bench: Bench) -
     assert bench.site.look() == before
 
 
+@pytest.mark.parametrize("how", ["edited", "added", "guard", "gone"])
+def test_check_says_what_apply_refuses_in_the_series_folder(bench: Bench, how: str) -> None:
+    assert bench.run("apply", *bench.here)[0] == 0
+    assert bench.run("check", *bench.here)[0] == 0
+    folder = bench.at / "project/series/v1.0"
+    series, patch = folder / "series", folder / "edit.patch"
+    if how == "edited":
+        patch.write_bytes(patch.read_bytes().replace(b"+ten", b"+TEN"))
+    elif how == "added":
+        (folder / "more.patch").write_bytes(patch.read_bytes())
+        series.write_text(series.read_text() + "more.patch\n")
+    elif how == "guard":
+        series.write_text(series.read_text().replace("#+fast", "#+slow"))
+    else:
+        patch.unlink()
+    applied = bench.json("apply", "--pin", "v1.0", *bench.here)
+    checked = bench.json("check", "--pin", "v1.0", *bench.here)
+    name = {"edited": "patch-edited", "gone": "missing-patch"}.get(how, "series-edited")
+    assert (applied["exit"], checked["exit"]) == (1, 1)
+    assert name in [finding["name"] for finding in applied["findings"]]
+    assert name in [finding["name"] for finding in checked["findings"]]
+    assert checked["packages"][0]["state"] == "patched", "the package is still as it was locked"
+
+
+def test_a_lock_without_a_series_is_enough_for_check(bench: Bench) -> None:
+    assert bench.run("apply", "--pin", "v1.0", *bench.here)[0] == 0
+    for name in ("series", "edit.patch", "files.patch", "fast.patch"):
+        (bench.at / "project/series/v1.0" / name).unlink()
+    assert bench.run("check", "--pin", "v1.0", *bench.here)[0] == 0
+
+
 def test_loose_patches_with_a_root_of_their_own(bench: Bench) -> None:
     before = bench.site.look()
     patch = bench.at / "fix.patch"
