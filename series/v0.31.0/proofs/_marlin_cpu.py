@@ -28,7 +28,7 @@ _SCHEMAS = (
     "thread_n, int blocks_per_sm) -> Tensor",
     "moe_align_block_size(Tensor topk_ids, int num_experts, int block_size, Tensor! "
     "sorted_token_ids, Tensor! experts_ids, Tensor! num_tokens_post_pad, Tensor? "
-    "maybe_expert_map) -> ()",
+    "maybe_expert_map, Tensor? scatter_idx=None) -> ()",
     "batched_moe_align_block_size(int max_tokens_per_batch, int block_size, Tensor "
     "expert_num_tokens, Tensor! sorted_token_ids, Tensor! experts_ids, Tensor! "
     "num_tokens_post_pad) -> ()",
@@ -62,7 +62,10 @@ def _blocks(rows_of_expert, block, pad, sorted_ids, expert_ids, count):
 
 
 @_op("moe_align_block_size")
-def _align(topk_ids, experts, block, sorted_ids, expert_ids, count, expert_map):
+def _align(
+    topk_ids, experts, block, sorted_ids, expert_ids, count, expert_map, scatter=None
+):
+    assert scatter is None
     flat = topk_ids.reshape(-1).tolist()
     local = range(experts) if expert_map is None else expert_map.tolist()
     rows = [
