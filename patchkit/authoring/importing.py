@@ -34,7 +34,8 @@ from patchkit.engine.strip import Root, find_root
 from patchkit.errors import Finding, Refused, Where
 from patchkit.series.folder import Series
 from patchkit.series.header import ALLOW, Header, parse_header
-from patchkit.series.quilt_edit import insert_all
+from patchkit.series.quilt import NAME, SeriesFile
+from patchkit.series.quilt_edit import comments_lost, insert_all, insert_new
 from patchkit.upstreams import known
 
 
@@ -219,7 +220,8 @@ def bring(
     run.builder.find(arrived.findings)
     run.builder.find(unsealed(standing, set(known_names)))
     coming = {p.name: p for p in arrived.patches}
-    for name in _order(standing, arrived, after, first):
+    order = _order(standing, arrived, after, first)
+    for name in order:
         like = standing.names.index(name) if name in standing.names else None
         if name in coming:
             run.put(coming[name], like)
@@ -230,6 +232,9 @@ def bring(
         # Patches that are all new bring their comments to the place where they go.
         behind = None if after is None else standing.names[standing.index(after)]
         begins = insert_all(standing.series.file, arrived.series, after=behind, first=first)
+    elif arrived.series is not None:
+        begins = insert_new(standing.series.file, arrived.series, order)
+        run.builder.find(_comments_left(begins, arrived.series))
     folder = standing.project.series_folder(standing.pin.name)
     adopted = [p.name for p in arrived.patches if _is_file(p.where, folder / p.name)]
     return seal(run.builder, file=begins, adopted=adopted)
@@ -315,6 +320,24 @@ def _order(standing: Standing, arrived: Arrived, after: str | None, first: bool)
         order.insert(at, patch.name)
         behind = patch.name
     return order
+
+
+def _comments_left(file: SeriesFile, theirs: SeriesFile) -> list[Finding]:
+    """A note where comments of their series file stand at patches that both have."""
+    lost = comments_lost(file, theirs)
+    if not lost:
+        return []
+    return [
+        Finding(
+            "unused",
+            "comments of their series file are left out: they stand at patches that are here "
+            "already",
+            Where(file=NAME),
+            found="; ".join(lost),
+            next="copy by hand what is to be kept",
+            note=True,
+        )
+    ]
 
 
 def _other_order(ours: Sequence[str], theirs: Sequence[str]) -> Finding:

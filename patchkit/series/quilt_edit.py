@@ -38,6 +38,39 @@ def insert_all(
     return _reread(lines)
 
 
+def insert_new(series: SeriesFile, other: SeriesFile, order: Sequence[str]) -> SeriesFile:
+    """Every line of `other` whose patch `series` lacks, with the comments right above it, behind
+    the patch before it in `order` (all names of the result)."""
+    above = 0
+    for entry in other.entries:
+        block = other.lines[above : entry.line]
+        above = entry.line
+        if entry.patch in series.names():
+            continue
+        place = order.index(entry.patch)
+        lines = list(series.lines)
+        at = _place(series, order[place - 1] if place else None, place == 0)
+        lines[at:at] = block
+        series = _reread(lines)
+    return series
+
+
+def comments_lost(series: SeriesFile, other: SeriesFile) -> list[str]:
+    """The comments of `other`, on lines of their own and behind entries, that `series` lacks."""
+    have = _comments(series)
+    return [text for text in dict.fromkeys(_comments(other)) if text not in have]
+
+
+def _comments(series: SeriesFile) -> list[str]:
+    entries = {entry.line for entry in series.entries}
+    out = []
+    for number, line in enumerate(series.lines, 1):
+        behind = _COMMENT.search(line) if number in entries else None
+        text = behind[1] if behind else "" if number in entries else line.strip()
+        out += [text] if text.strip("# \t") else []
+    return out
+
+
 def remove(series: SeriesFile, patch: str) -> SeriesFile:
     """The series without the line of `patch`."""
     lines = list(series.lines)

@@ -137,3 +137,30 @@ def test_and_come_where_its_patches_go(
     put(bench, at, **place)
     assert order(bench) == expected
     assert bench.check() == []
+
+
+def test_comments_of_a_folder_of_which_some_patches_are_new_come_or_are_said(
+    bench: Bench, tmp_path: Path
+) -> None:
+    bench.add_patch("a", (GATES, "gate 5\n", "gate five\n"))
+    bench.add_patch("b", (GATES, "gate 15\n", "gate fifteen\n"))
+    path = bench.series / "series"
+    path.write_text("# ours\n" + path.read_text())
+    at = tmp_path / "theirs"
+    at.mkdir()
+    for name in ("a.patch", "b.patch"):
+        (at / name).write_bytes((bench.series / name).read_bytes())
+    (at / "x.patch").write_text(BARE)
+    (at / "series").write_text(
+        "# ours\na.patch # of a\n\n# of x\nx.patch #+fast # why\n# of b\nb.patch\n"
+    )
+    ready = put(bench, at)
+    assert order(bench) == [
+        "# ours", "a.patch", "", "# of x", "x.patch #+fast # why", "b.patch"
+    ]  # fmt: skip
+    (note,) = [f for f in ready.findings if "comments" in f.message]
+    assert (note.note, note.found) == (True, "# of a; # of b")
+    assert bench.check() == []
+    before = bench.snapshot()
+    assert put(bench, at).files == {}
+    assert bench.snapshot() == before
