@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from dataclasses import dataclass, replace
 
 from patchkit.engine.model import Patch
@@ -89,7 +90,15 @@ def typed(header: Header) -> Header:
     """A header that a person typed; raises UsageFault with what git am would not keep."""
     faults = header_faults(canonical(header))
     if faults:
-        raise UsageFault(*(replace(fault, name="usage", message=fault.message) for fault in faults))
+        subject = plain_subject(one_line(header.subject.replace("\0", " ")))
+        left = header_faults(canonical(replace(header, subject=subject))) if subject else faults
+        better = f"the same command with --subject {shlex.quote(subject)}"
+        raise UsageFault(
+            *(
+                replace(fault, name="usage", next=fault.next if fault in left else better)
+                for fault in faults
+            )
+        )
     return canonical(header)
 
 

@@ -94,3 +94,25 @@ def test_without_a_configured_identity_nobody_is_made_up(
     assert identity(str(home)) == "A B <a@b.c>"
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Other")
     assert identity(str(home)) == "Other <a@b.c>"
+
+
+@pytest.mark.parametrize(
+    ("subject", "next"),
+    [
+        ("[ci] quote names", "the same command with --subject 'ci: quote names'"),
+        ("Re: [A][B] it's so", "the same command with --subject 'A, B: it'\"'\"'s so'"),
+        ("two\nlines", "the same command with --subject 'two lines'"),
+        ("[]", "begin the subject with a word"),
+    ],
+)
+def test_a_typed_subject_that_git_am_would_cut_is_offered_rewritten(
+    subject: str, next: str
+) -> None:
+    with pytest.raises(UsageFault) as fault:
+        typed(Header("A <a@b.c>", DATE, subject))
+    assert [finding.next for finding in fault.value.findings] == [next]
+    with pytest.raises(UsageFault) as fault:
+        typed(Header("no address", DATE, "[ci] x"))
+    offered = [f.next for f in fault.value.findings if "--subject" in f.next]
+    assert offered == ["the same command with --subject 'ci: x'"]
+    assert len(fault.value.findings) == 2, "the author's fault keeps its own way out"
