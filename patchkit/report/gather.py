@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from patchkit.bring.graph import Graph, graph_of
 from patchkit.check.counts import counts
@@ -23,6 +24,10 @@ from patchkit.report.proofs import Recorded, Told, results_of, tests_of
 from patchkit.series.header import Header
 from patchkit.series.pins import Pin, Stack
 from patchkit.series.quilt import Entry
+from patchkit.upstreams import known
+
+_GONE = re.compile(r"# (\S+): not on (\S+): (\S.*)")
+"""How `rebase` says in a series file that a patch is left behind."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,8 @@ class PinPage:
     patches: tuple[PatchPage, ...]
     stacks: tuple[StackRow, ...]
     graph: Graph
+    gone: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Patches that the series file says are not in it any more: the release, and why."""
 
 
 def gather(
@@ -99,6 +106,7 @@ def gather(
     rows = plan(store, derived, base, [(r.name, bases.get(r)) for r in releases])
     rows = [recorded(store, row, proofs, environment) for row in rows]
     graph = graph_of(series, tree)
+    facts = known(project.pins.upstream_of(pin))
     pages = []
     for number, (files, header) in enumerate(
         zip(differences(derived, tree), series.headers, strict=True)
@@ -107,7 +115,9 @@ def gather(
         told, state = None, NO_PROOF
         proof = proofs.get(name)
         if proof is not None:
-            ran, before, after = proven_before(store, proof, trees[number], trees[-1], environment)
+            ran, before, after = proven_before(
+                store, facts, proof, trees[number], trees[-1], environment
+            )
             words, tests = tests_of(proof, before, after)
             state = ran.state
             why = tuple(w for v in (ran.red, ran.green) if v is not None for w in v.why)
@@ -141,8 +151,9 @@ def gather(
         )
     columns = tuple(Release(row.pin, row.base.tree_id) for row in rows)
     stacks = tuple(_stack(project, derived, pin, s) for s in project.locked_stacks)
+    gone = {m[1]: (m[2], m[3]) for line in series.file.lines if (m := _GONE.fullmatch(line))}
     return PinPage(
-        pin, base.source, base.tree_id, columns, tuple(pages), stacks, graph
+        pin, base.source, base.tree_id, columns, tuple(pages), stacks, graph, gone
     ), derived.findings
 
 

@@ -16,6 +16,7 @@ from patchkit.engine.plain import plain
 from patchkit.rebase.plan import CLEAN, CONFLICT, DROPPED, GOOD, MERGED, MOVED, UPSTREAMED
 from patchkit.report.gather import PatchPage, PinPage, Release
 from patchkit.report.graph_svg import draw
+from patchkit.report.overview import lives
 from patchkit.report.prose import blocks, linked
 from patchkit.series.header import Header
 
@@ -48,16 +49,31 @@ def site(pages: Sequence[PinPage]) -> dict[str, bytes]:
     paths = paths_of(pages)
     out = {STYLE: (TEMPLATES / STYLE).read_bytes()}
     title = "patchkit: " + ", ".join(f"{p.pin.upstream} {p.pin.name}" for p in pages)
-    out[INDEX] = _rendered(
-        INDEX,
-        paths,
-        "",
-        title=title,
-        pages=pages,
-        legend=LEGEND,
-        drawings={page.pin.name: draw(page.graph) for page in pages},
-        tallies={page.pin.name: tallies(page) for page in pages},
-    )
+    many = len(pages) > 1
+    for page in pages:
+        where = pin_path(page.pin.name) if many else INDEX
+        out[where] = _rendered(
+            "pin.html",
+            paths,
+            "../" if many else "",
+            title=f"{page.pin.upstream} {page.pin.name}",
+            page=page,
+            many=many,
+            legend=LEGEND,
+            drawing_of=draw(page.graph),
+            tallies=tallies(page),
+        )
+    if many:
+        oldest_first = tuple(reversed(pages))
+        out[INDEX] = _rendered(
+            INDEX,
+            paths,
+            "",
+            title=title,
+            pages=oldest_first,
+            upstreams=sorted({page.pin.upstream for page in pages}),
+            lives=lives(oldest_first),
+        )
     for page in pages:
         last = len(page.patches) - 1
         for at, patch in enumerate(page.patches):
@@ -66,6 +82,7 @@ def site(pages: Sequence[PinPage]) -> dict[str, bytes]:
                 paths,
                 "../",
                 page=page,
+                many=many,
                 p=patch,
                 number=at + 1,
                 before=page.patches[at - 1] if at else None,
@@ -76,6 +93,11 @@ def site(pages: Sequence[PinPage]) -> dict[str, bytes]:
     return out
 
 
+def pin_path(pin: str) -> str:
+    """Path of the page of a pin that is one of several."""
+    return f"{_plain_name(pin)}/{INDEX}"
+
+
 def paths_of(pages: Sequence[PinPage]) -> dict[tuple[str, str], str]:
     """(pin, patch) -> the path of its page: letters that need no escape in an address."""
     out: dict[tuple[str, str], str] = {}
@@ -84,7 +106,7 @@ def paths_of(pages: Sequence[PinPage]) -> dict[tuple[str, str], str]:
         for patch in page.patches:
             stem = _plain_name(_stem(patch.name))
             path, number = f"{folder}/{stem}.html", 2
-            while path in out.values():
+            while path in out.values() or path == f"{folder}/{INDEX}":
                 path, number = f"{folder}/{stem}-{number}.html", number + 1
             out[page.pin.name, patch.name] = path
     return out
@@ -136,11 +158,13 @@ def _rendered(template: str, paths: Mapping[tuple[str, str], str], up: str, **va
         fields=_fields,
         switches=_switches,
         flow=_flow,
+        short=_short,
         sentence=_sentence,
     )
     env.globals.update(
         url=lambda pin, patch: up + paths[pin, patch],
         has=lambda pin, patch: (pin, patch) in paths,
+        pin_url=lambda pin: up + pin_path(pin),
         up=up,
     )
     text = env.get_template(template).render(**values)
@@ -165,6 +189,11 @@ def _switches(patch: PatchPage) -> list[tuple[PatchPage, Any]]:
 
 def _flow(text: str) -> Markup:
     return linked(" ".join(text.split()))
+
+
+def _short(text: str) -> str:
+    """The first clause: `upstreamed in other words` of `upstreamed in other words: PR 55557`."""
+    return re.split(r"[:;(]", text, maxsplit=1)[0].strip()
 
 
 def _sentence(test: str) -> str:

@@ -237,3 +237,24 @@ def test_a_series_that_does_not_apply_has_no_report(told: SmallProject, tmp_path
     assert done.code == 1
     assert "conflict" in done.err
     assert not (tmp_path / "none").exists()
+
+
+def test_several_series_have_a_page_that_compares_them(told: SmallProject, tmp_path: Path) -> None:
+    done = told.run("rebase", "--pin", "v1.0", "--onto", "v1.1")
+    for patch in ("deeper", "deepest"):
+        if done.code:
+            done = told.run("rebase", "--drop", patch, "--why", "upstream: <does> it")
+    assert done.code == 0, done.text
+    at = tmp_path / "both"
+    assert told.run("report", "-o", str(at)).code == 0
+    test_every_link_resolves(at)
+    page = Page(at / "index.html")
+    cells = [c for t, a in page.tags if t == "td" and "cell" in (c := a.get("class") or "")]
+    states = [cell.split("s-")[1] for cell in cells]
+    # Rows are patches, columns v1.0 and v1.1.
+    assert states == ["applied", "upstreamed"] * 2 + ["applied", "applied"]
+    assert "gone since v1.1 upstream" in page.text
+    assert "deeper , not on v1.1: upstream: <does> it" in page.text
+    one = Page(at / "v1.0" / "index.html")
+    assert "1 of 3 carry over" in one.text
+    assert "all pins" in one.text
