@@ -156,7 +156,7 @@ class _Run:
     ) -> tuple[Header, tuple[str, ...]]:
         """The header to write, fitted for git am, and what had to be changed for that."""
         old = self.builder.standing.series.headers[like] if like is not None else None
-        if old is not None and not in_place and same_header(raw, old):
+        if old is not None and not in_place and _as_filled_in(raw, old):
             return old, ()
         if old is not None and raw.shape in ("none", "prose") and old.shape == "mail":
             return old, ("the header is the one that the patch has",)
@@ -214,7 +214,9 @@ def bring(
     standing.whole()
     arrived = _recognised(standing, arrived)
     known_names = [p.name for p in arrived.patches if p.name in standing.names]
-    if [n for n in standing.names if n in known_names] != known_names:
+    # Only a series file or the mails of one file state an order; names are merely sorted.
+    stated = arrived.series is not None or len({p.where for p in arrived.patches}) == 1
+    if stated and [n for n in standing.names if n in known_names] != known_names:
         raise Refused(_other_order(standing.names, known_names))
     run = _run(standing, how, moment)
     run.builder.find(arrived.findings)
@@ -238,6 +240,18 @@ def bring(
     folder = standing.project.series_folder(standing.pin.name)
     adopted = [p.name for p in arrived.patches if _is_file(p.where, folder / p.name)]
     return seal(run.builder, file=begins, adopted=adopted)
+
+
+def _as_filled_in(came: Header, old: Header) -> bool:
+    """Whether `old` is the header `came`, with what that lacks as it was filled in then."""
+    if same_header(came, old):
+        return True
+    again = fit(
+        came.without_field(ALLOW), subject=old.subject, author=old.author, date=old.date
+    ).header
+    if old.first("Last-Update") and not again.first("Last-Update"):
+        again = dated(again, old.first("Last-Update"))
+    return same_header(again, old)
 
 
 def _recognised(standing: Standing, arrived: Arrived) -> Arrived:

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from patchkit.authoring.importing import bring
+from patchkit.authoring.incoming import arrive
+from patchkit.authoring.when import when
+from patchkit.errors import Refused
 from patchkit.series.header import parse_header
 from tests.unit.authoring.making import Bench
 from tests.unit.authoring.test_commits import GATES, order
-from tests.unit.authoring.test_importing import BARE, put
+from tests.unit.authoring.test_importing import BARE, HOW, put
 
 
 @pytest.fixture
@@ -163,4 +167,50 @@ def test_comments_of_a_folder_of_which_some_patches_are_new_come_or_are_said(
     assert bench.check() == []
     before = bench.snapshot()
     assert put(bench, at).files == {}
+    assert bench.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Subject: Name it\n\nWhy.\n---\n",
+        "Subject: Name it\nOrigin: theirs\n\nWhy.\n---\n",
+        "Description: Name it\n Why.\nForwarded: no\n\n",
+        "From: A <a@example.org>\nSubject: [ci] Name it\nLast-Update: 2030-01-01\n\nWhy.\n---\n",
+        "From: A <a@example.org>\nDate: yesterday\nSubject: Name it\n\nWhy.\n---\n",
+    ],
+)
+def test_patches_without_a_date_are_known_again(bench: Bench, tmp_path: Path, header: str) -> None:
+    at = tmp_path / "theirs"
+    at.mkdir()
+    (at / "x.patch").write_text(header + BARE)
+    (at / "series").write_text("x.patch\n")
+    put(bench, at)
+    before = bench.snapshot()
+    with bench.session() as (_, standing):
+        later = when("2031-03-01")
+        ready = bring(standing, arrive([str(at)], standing.names), HOW, later)
+    assert ready.files == {}
+    assert [(row.patch, row.state) for row in ready.rows] == [("x.patch", "unchanged")]
+    (at / "x.patch").write_text(header.replace("Why.", "Because.") + BARE)
+    with pytest.raises(Refused) as other:
+        put(bench, at)
+    assert [f.name for f in other.value.findings] == ["duplicate-entry"]
+    assert bench.snapshot() == before
+
+
+def test_names_that_are_merely_sorted_state_no_order(bench: Bench, tmp_path: Path) -> None:
+    bench.add_patch("z", (GATES, "gate 5\n", "gate five\n"))
+    bench.add_patch("a", (GATES, "gate five\n", "gate V\n"))
+    before = bench.snapshot()
+    at = tmp_path / "theirs"
+    at.mkdir()
+    for name in ("z.patch", "a.patch"):
+        (at / name).write_bytes((bench.series / name).read_bytes())
+    assert put(bench, at).files == {}
+    assert put(bench, at / "a.patch", at / "z.patch").files == {}
+    (at / "series").write_text("a.patch\nz.patch\n")
+    with pytest.raises(Refused) as other:
+        put(bench, at)
+    assert [f.name for f in other.value.findings] == ["series-edited"]
     assert bench.snapshot() == before
