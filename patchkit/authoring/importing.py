@@ -124,10 +124,12 @@ class _Run:
         outcome = apply_patch(
             tree, patch, Rule(allow=allow, accept=how.accept), root, incoming.reverse
         )
-        if any(f.name == "line-endings" for f in outcome.findings) and not allow.line_endings:
+        if outcome.state == "refused" and not allow.line_endings:
             ends = Rule(allow=replace(allow, line_endings="target"), accept=how.accept)
             again = apply_patch(tree, patch, ends, root, incoming.reverse)
-            if again.state == "applied":
+            # Where that settles some hunks only, what is left is told without the line ends.
+            fewer = again.state == "refused" and again.findings != outcome.findings
+            if again.state == "applied" or fewer:
                 note = Finding("line-endings", LINE_ENDS, Where(patch=patch.name), note=True)
                 return replace(again, notes=(*again.notes, note))
         return outcome

@@ -27,6 +27,11 @@ def fold(line: bytes) -> bytes:
     return b" ".join(line.replace(b"\xc2\xa0", b" ").split())
 
 
+def lf(line: bytes) -> bytes:
+    """A line with LF for CRLF: equal for lines that differ in their line ends only."""
+    return line[:-2] + b"\n" if line.endswith(b"\r\n") else line
+
+
 class Text:
     """Lines of one version of a file, with lazy indexes. Treated as immutable."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from patchkit.engine.content import fold
+from patchkit.engine.content import fold, lf
 from patchkit.engine.quote import show_line
 
 SHOWN = 4
@@ -34,8 +34,9 @@ class Difference:
 
 
 def difference(block: Sequence[bytes], lines: Sequence[bytes], at: int) -> Difference:
-    """Compare a block with the lines at `at`: which differ, shown side by side."""
-    pairs = _pairs(block, lines, at)
+    """Compare a block with the lines at `at`: which differ, shown side by side. Lines that differ
+    in their line ends only are counted, where others differ in more."""
+    pairs, ends = _ends_aside(_pairs(block, lines, at))
     shown: list[str] = []
     for number, want, have in pairs[:SHOWN]:
         shown.append(f"line {number}:" if number else "in the patch:")
@@ -44,11 +45,31 @@ def difference(block: Sequence[bytes], lines: Sequence[bytes], at: int) -> Diffe
     if len(pairs) > SHOWN:
         more = len(pairs) - SHOWN
         shown.append(f"and {more} more lines differ" if more > 1 else "and one more line differs")
+    if ends:
+        lines_differ = "lines differ" if ends > 1 else "line differs"
+        shown.append(f"and {ends} more {lines_differ} in the line end only")
     if not pairs:
         return Difference((), "its lines", "the same lines", "")
     both = [pair for pair in pairs if pair[1] is not None and pair[2] is not None]
     _, want, have = (both or pairs)[0]
     return Difference(tuple(shown), _show(want, have), _show(have, want), _kind(pairs))
+
+
+def _ends_aside(pairs: list[Pair]) -> tuple[list[Pair], int]:
+    """The pairs that differ in more than CRLF against LF, seen with LF, and how many do not; all
+    of them and 0 where no line differs in more, or none only in that."""
+    more = [pair for pair in pairs if not _only_ends(pair)]
+    if not more or len(more) == len(pairs):
+        return pairs, 0
+    seen: list[Pair] = [
+        (number, want and lf(want), have and lf(have)) for number, want, have in more
+    ]
+    return seen, len(pairs) - len(more)
+
+
+def _only_ends(pair: Pair) -> bool:
+    _, want, have = pair
+    return want is not None and have is not None and lf(want) == lf(have)
 
 
 def _pairs(block: Sequence[bytes], lines: Sequence[bytes], at: int) -> list[Pair]:

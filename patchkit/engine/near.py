@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from patchkit.engine.content import FEW, Text, fold
+from patchkit.engine.content import FEW, Text, fold, lf
 
 _LETTER = re.compile(rb"[0-9A-Za-z\x80-\xff]")
 
@@ -62,7 +62,8 @@ def _common(one: Sequence[bytes], two: Sequence[bytes]) -> int:
 
 
 def nearest(text: Text, block: Sequence[bytes], expected: Sequence[int]) -> tuple[int, int] | None:
-    """The index whose lines are most like `block`, and how many of its lines are the same there.
+    """The index whose lines are most like `block`, and how many of its lines are the same there,
+    line ends left aside.
 
     Candidates are the expected places and those that the block's rarer lines vote for, white
     space left aside. None where nothing is like it.
@@ -93,4 +94,4 @@ def nearest(text: Text, block: Sequence[bytes], expected: Sequence[int]) -> tupl
         return None
     at = best[2]
     pairs = list(zip(whole, lines[at : at + len(whole)], strict=False))
-    return at, sum(1 for want, have in pairs if want == have)
+    return at, sum(1 for want, have in pairs if lf(want) == lf(have))

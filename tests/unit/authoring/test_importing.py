@@ -149,6 +149,16 @@ def test_a_patch_with_crlf_for_a_file_without_is_read_with_the_files_ends(
     assert bench.check() == []
 
 
+def test_of_a_patch_with_crlf_the_hunk_that_does_not_hold_is_shown_without_them(
+    bench: Bench, came: Path
+) -> None:
+    other = "@@ -24,5 +24,5 @@\n line 23\n line 24\n-line 25\n+line V\n line 2six\n line 27\n"
+    path = write(came / "x.patch", (BARE + other).replace("\n", "\r\n"))
+    (finding,) = [f for f in refused(bench, path) if not f.note]
+    assert (finding.name, finding.where.hunk) == ("conflict", 2)
+    assert (finding.expected, finding.found) == ("line 2six", "line 26")
+
+
 def test_a_byte_order_mark_goes(bench: Bench, came: Path) -> None:
     ready = put(bench, write(came / "x.patch", b"\xef\xbb\xbf" + BARE.encode()))
     assert "byte order mark" in said(ready, "x.patch")

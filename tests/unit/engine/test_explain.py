@@ -88,6 +88,22 @@ def test_line_ends_are_one_finding_a_file() -> None:
     assert "line-endings=target" in finding.next
 
 
+def test_the_line_that_differs_is_shown_and_line_ends_are_counted_beside_it() -> None:
+    lines = [*BASE[:17], "    other = 18\n", *BASE[18:]]
+    for file, text in (
+        ([x.replace("\n", "\r\n") for x in lines], ONE),
+        (lines, ONE.replace("\n", "\r\n").replace("x.py\r", "x.py")),
+    ):
+        [finding] = refused(file, text).findings
+        assert (finding.name, finding.expected, finding.found) == (
+            "conflict", "    value_18 = 18", "    other = 18"
+        )  # fmt: skip
+        said = words([finding])
+        assert "6 of its 7 lines are the same there" in said
+        assert said.count("expected: ") == 1
+        assert "and 6 more lines differ in the line end only" in said
+
+
 def test_fuzzy_place_is_a_candidate_and_nothing_more() -> None:
     outcome = refused([*BASE[:16], "    other = 17\n", *BASE[17:]])
     [candidate] = outcome.candidates
