@@ -74,7 +74,7 @@ def test_the_models_type_comes_out(monkeypatch, dtype):
 def test_the_workspace_holds_what_it_may(monkeypatch, blocks):
     """Chunks end inside a part, at its end, and hold two parts; whatever they are,
     the result is the same."""
-    from vllm.model_executor.layers.quantization.utils import exl3_linear, exl3_triton
+    from vllm.model_executor.layers.quantization.utils import exl3_linear
 
     layer = qkv(monkeypatch)
     whole = layer(inputs(3))
@@ -97,13 +97,27 @@ def test_the_workspace_holds_what_it_may(monkeypatch, blocks):
     # Q and K are one run of four blocks, V is one of its own.
     expected = {1: [128] * 5, 2: [256, 128, 128, 128], 3: [384, 128, 128]}
     assert sizes == expected[blocks]
-    # With many rows it is their product that counts.
-    del sizes[:]
-    monkeypatch.setattr(exl3_linear, "WORKSPACE", 3 * 128 * 4)
-    monkeypatch.setattr(exl3_linear, "_product", lambda *a: sizes.append(1) or product(*a))
-    assert torch.equal(layer(inputs(3)), whole)
-    assert len(sizes) == 5
-    assert exl3_triton.usable(torch.device("cpu"))
+
+
+def test_the_workspace_counts_the_products_of_many_rows(monkeypatch):
+    """200 rows' product of a block takes more bytes than the decoded block."""
+    from vllm.model_executor.layers.quantization.utils import exl3_linear
+
+    monkeypatch.setenv("VLLM_EXL3_FUSED_HADAMARD", "0")
+    layer, sizes = qkv(monkeypatch), []
+    product = exl3_linear._product
+
+    def recording(rows, decoded):
+        result = product(rows, decoded)
+        sizes.append(decoded.shape[1])
+        assert result.untyped_storage().nbytes() <= 2 * 128 * 200 * 4
+        return result
+
+    monkeypatch.setattr(exl3_linear, "_product", recording)
+    monkeypatch.setattr(exl3_linear, "WORKSPACE", 2 * 128 * 200 * 4 + 100)
+    out = layer(inputs(200))
+    assert sizes == [256, 128, 128, 128]
+    assert x.relative_error(out, dense(inputs(200))) < 3e-4
 
 
 @pytest.mark.usefixtures("three_are_many")
@@ -183,15 +197,13 @@ def test_every_switch_has_its_path(monkeypatch, values):
     layer = qkv(monkeypatch)
     for name in NAMES:  # read when the layer was built, not now
         monkeypatch.setenv(f"VLLM_EXL3_{name}", "1")
-    rows = inputs(3)
-    assert x.relative_error(layer(rows), dense(rows)) < 3e-4
-    master, _, fused, reconstruct = values
-    if master == "0" or reconstruct == "0":
-        assert paths.take() == ["reference"]
-    elif fused == "0":
-        assert paths.take() == ["reconstruct", "torch_in", "torch_out"]
-    else:
-        assert paths.take() == ["kernel_in", "kernel_out", "reconstruct"]
+    master, gemv, fused, reconstruct = (value == "1" for value in values)
+    rotations = ["kernel_in", "kernel_out"] if fused else ["torch_in", "torch_out"]
+    for rows, path, on in ((2, "gemv", gemv), (3, "reconstruct", reconstruct)):
+        out = layer(inputs(rows))
+        assert x.relative_error(out, dense(inputs(rows))) < 3e-4
+        expected = sorted([path, *rotations]) if master and on else ["reference"]
+        assert paths.take() == expected
 
 
 def test_the_switch_counts_for_the_compile_cache(monkeypatch):
