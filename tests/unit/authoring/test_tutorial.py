@@ -12,7 +12,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.parametrize("page", ["tutorial", "carry-a-pr", "coming-from", "run-the-matrix"])
+PAGES = ["tutorial", "patch-an-image", "carry-a-pr", "coming-from", "run-the-matrix"]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_a_page_is_true(page: str) -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "ci" / "tutorial.py"), page],
