@@ -148,7 +148,7 @@ parser = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser())
 for line in json.load(open(sys.argv[1])):
     verb, model, *rest = line
     assert verb == "serve", line
-    parsed = parser.parse_args(["--model", model, *rest])
+    parsed = parser.parse_args(["--model", sys.argv[2], *rest])  # a folder that is there
     AsyncEngineArgs.from_cli_args(parsed)
     print(parsed.max_model_len)
 """
@@ -170,7 +170,7 @@ def test_the_engines_own_parser_takes_the_commands(stack: str, pin: str, tmp_pat
         "PYTHONPATH": where.tree,
     }
     script = proving(known_).prelude + PARSE
-    line = [made.python, "-c", script, str(tmp_path / "lines.json")]
+    line = [made.python, "-c", script, str(tmp_path / "lines.json"), str(tmp_path)]
     done = subprocess.run(line, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     expected = [a[a.index("--max-model-len") + 1] for a in commands]
