@@ -24,6 +24,7 @@ from patchkit.authoring.standing import Standing, unsealed
 from patchkit.authoring.when import When
 from patchkit.derive.carry import renames_of
 from patchkit.derive.project import Project
+from patchkit.engine.accepted import Place, met, unmet
 from patchkit.engine.apply import apply_patch
 from patchkit.engine.model import File, Patch
 from patchkit.engine.outcome import Outcome
@@ -41,7 +42,8 @@ from patchkit.upstreams import known
 
 @dataclass(frozen=True)
 class How:
-    """What the command line allows. accept: (file, line) places; fuzz: at most MAX_FUZZ."""
+    """What the command line allows. accept: (file, line) places; fuzz: at most MAX_FUZZ. given:
+    its options as they were typed, which the commands that messages name keep."""
 
     strip: int | None = None
     directory: str | None = None
@@ -51,6 +53,7 @@ class How:
     replace: bool = False
     guard: str | None = None
     author: str = ""
+    given: tuple[str, ...] = ()
 
 
 @dataclass
@@ -61,7 +64,7 @@ class _Run:
     how: How
     moment: When
     author: str
-    failed: bool = field(default=False)
+    met: set[Place] = field(default_factory=set)
 
     def put(self, incoming: Incoming, like: int | None, *, in_place: bool = False) -> None:
         """One patch, at the end of what is built so far; a finding where it cannot be."""
@@ -69,7 +72,7 @@ class _Run:
         try:
             patch = parse(incoming.data, incoming.name, recount=self.how.recount)
         except Refused as refusal:
-            self.refuse(incoming, [option(f, incoming) for f in refusal.findings])
+            self.refuse(incoming, [option(f, incoming, self.how.given) for f in refusal.findings])
             return
         try:
             raw = parse_header(patch.header)
@@ -77,7 +80,9 @@ class _Run:
         except Refused as refusal:
             self.refuse(incoming, refusal.findings)
             return
-        others = root_notes(outcome, incoming)
+        tree, reverse = self.builder.tree, incoming.reverse
+        self.met |= met(outcome, self.how.accept, tree, reverse=reverse)
+        others = root_notes(outcome, incoming, self.how.given)
         if outcome.state != "applied":
             notes = [f for f in others if f.note]
             self.refuse(incoming, [*self.why(incoming, patch, outcome), *notes])
@@ -147,7 +152,7 @@ class _Run:
         """Why a patch is not taken, each reason with the option that settles it."""
         if outcome.state == "already-applied":
             return [there(self.builder, incoming, patch, outcome)]
-        return [option(f, incoming) for f in outcome.findings]
+        return [option(f, incoming, self.how.given) for f in outcome.findings]
 
     def refuse(self, incoming: Incoming, findings: Sequence[Finding]) -> None:
         self.builder.find(f if f.where.patch else f.in_patch(incoming.name) for f in findings)
@@ -231,6 +236,7 @@ def bring(
             run.put(coming[name], like)
         elif like is not None:
             run.builder.keep(like)
+    run.builder.find(unmet(how.accept - run.met))
     begins = None
     if arrived.series is not None and not known_names:
         # Patches that are all new bring their comments to the place where they go.
@@ -300,6 +306,7 @@ def tidy(standing: Standing, names: Collection[str] | None, how: How, moment: Wh
         incoming = Incoming(patch.name, patch.data, where, entry.strip, entry.reverse, entry.guard)
         run.put(incoming, index, in_place=True)
     run.builder.find(f for f in standing.series.findings if f.note)
+    run.builder.find(unmet(how.accept - run.met))
     return seal(run.builder)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 
 from patchkit.authoring.builder import Builder
@@ -68,15 +70,15 @@ def there(builder: Builder, incoming: Incoming, patch: Patch, outcome: Outcome) 
     )
 
 
-def root_notes(outcome: Outcome, incoming: Incoming) -> list[Finding]:
+def root_notes(outcome: Outcome, incoming: Incoming, given: Sequence[str] = ()) -> list[Finding]:
     """What is said of other roots. One at which the patch is exact, where it is not as git reads
     its names, is no note: which of them is meant has to be said."""
     out = []
     moved = any(place.offset or place.fuzz for place in outcome.places)
     for finding in outcome.root.findings:
-        said = option(finding, incoming)
+        said = option(finding, incoming, given)
         if finding.note and moved and "is not exact" in finding.message:
-            here = f"patchkit import {show_path(incoming.where)} -p {outcome.root.strip}"
+            here = f"{_command(incoming, given)} -p {outcome.root.strip}"
             said = replace(
                 said,
                 note=False,
@@ -91,17 +93,28 @@ def _paths(patch: Patch, root: Root) -> list[str]:
     return paths_of(patch.sections, root.strip) if not root.directory else []
 
 
-def option(finding: Finding, incoming: Incoming) -> Finding:
-    """The finding, its next step said for import."""
-    where = show_path(incoming.where)
+def _command(incoming: Incoming, given: Sequence[str], *option: str) -> str:
+    """The import that was typed, of one file. option: one more, with its value, in the place of
+    a given one of that name."""
+    kept = list(given)
+    if option and option[0] in kept:
+        at = kept.index(option[0])
+        del kept[at : at + len(option)]
+    words = ["patchkit import", *option, show_path(incoming.where)]
+    return " ".join([*words, *([shlex.join(kept)] if kept else [])])
+
+
+def option(finding: Finding, incoming: Incoming, given: Sequence[str] = ()) -> Finding:
+    """The finding, its next step said for import. given: options to keep."""
     step = finding.next
     fuzz = _FUZZ.search("\n".join(finding.details))
     if finding.name == "corrupt-hunk-count":
-        step = f"patchkit import --recount {where} (look at the result)"
+        step = f"{_command(incoming, given, '--recount')} (look at the result)"
     elif "--accept" in step or "--directory" in step or " -p " in step:
-        step = step.replace("patchkit apply …", f"patchkit import {where}")
+        step = step.replace("patchkit apply …", _command(incoming, given))
     elif fuzz is not None:
-        step = f"patchkit import --fuzz {fuzz[1]} {where}, when the place named above is right"
+        command = _command(incoming, given, "--fuzz", fuzz[1])
+        step = f"{command}, when the place named above is right"
     elif step.startswith("patchkit refresh"):
         step = "make the patch anew for this base, or mend it by hand"
     return replace(finding, next=step)

@@ -97,7 +97,7 @@ def run_files(
     directory: str | None,
 ) -> int:
     """Apply loose patches; the exit code is returned."""
-    from patchkit.cli.apply_loose import not_in_a_series, place, steps_of
+    from patchkit.cli.apply_loose import in_vain, not_in_a_series, place, steps_of
     from patchkit.engine.rule import Rule
     from patchkit.target.installed import apply_loose
 
@@ -108,14 +108,17 @@ def run_files(
     what += ["--directory", directory] if directory is not None else []
     asked = replace(asked, what=tuple(what))
     steps = steps_of(files, series, strip, directory, out)
+    rule = Rule(accept=frozenset(place(a) for a in accept))
     done = apply_loose(
         asked.sites(),
         steps,
-        Rule(accept=frozenset(place(a) for a in accept)),
+        rule,
         asked.words(),
         exclude=asked.exclude,
         dry=asked.check,
     )
+    if done.ok and done.plans:
+        out.find(in_vain(rule.accept, done.plans[0].outcomes))
     if series is None:
         done = replace(done, findings=tuple(map(not_in_a_series, done.findings)))
     report(out, done, asked, [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,10 +34,23 @@ def run_loose(
     steps = steps_of(files, series, strip, directory, out)
     rule = Rule(accept=frozenset(place(a) for a in accept))
     done = folder.apply(to, steps, rule, dry=check)
+    if done.ok:
+        out.find(in_vain(rule.accept, done.outcomes))
     if series is None:
         done = replace(done, findings=tuple(map(not_in_a_series, done.findings)))
     report(out, done, to, check)
     return out.close()
+
+
+def in_vain(accept: Collection[tuple[str, int]], outcomes: Sequence[Outcome]) -> list[Finding]:
+    """A note for each accepted place that no hunk went to; of patches that were there already
+    nothing is known."""
+    from patchkit.engine.accepted import unmet
+
+    if any(outcome.state != "applied" for outcome in outcomes):
+        return []
+    went = {(place.file, place.line) for outcome in outcomes for place in outcome.places}
+    return unmet(set(accept) - went)
 
 
 def not_in_a_series(finding: Finding) -> Finding:

@@ -108,6 +108,7 @@ def run(
     from patchkit.authoring.when import when
     from patchkit.cli.apply_loose import place
     from patchkit.cli.bringing import Elsewhere, bring_elsewhere
+    from patchkit.cli.given import given
     from patchkit.cli.importing import bring_in
     from patchkit.cli.out import Out
     from patchkit.cli.progress import progress
@@ -126,6 +127,7 @@ def run(
         replace,
         guard,
         author or "",
+        given(context),
     )
     out = Out("import", as_json=as_json)
     with (

@@ -247,6 +247,44 @@ def test_ambiguous_fuzzy_and_corrupt_ones_are_listed_with_what_settles_them(
     assert bench.check() == []
 
 
+def test_commands_that_settle_an_import_keep_the_options_that_were_given(
+    bench: Bench, came: Path
+) -> None:
+    (bench.source / "engine/twice.py").write_text("0\nsame\nsame\n1\n2\n3\nsame\nsame\n")
+    twice = "@@ -4,2 +4,3 @@\n same\n+new\n same\n"
+    path = write(came / "a.patch", "--- a/engine/twice.py\n+++ b/engine/twice.py\n" + twice)
+    given = ("--name", "lanes", "--guard", "it's")
+    (finding,) = refused(bench, path, how=How(author=AUTHOR, given=given))
+    words = "--name lanes --guard 'it'\"'\"'s'"
+    assert finding.next == f"patchkit import {path} {words} --accept engine/twice.py:2"
+
+    fuzzy = write(came / "f.patch", BARE.replace(" line 6", " line six"))
+    how = How(author=AUTHOR, fuzz=1, given=("--fuzz", "1", "--first"))
+    (finding,) = refused(bench, fuzzy, how=how)
+    assert finding.next.startswith(f"patchkit import --fuzz 2 {fuzzy} --first, ")
+
+
+def test_an_accepted_place_that_no_hunk_goes_to_is_called_unused(bench: Bench, came: Path) -> None:
+    (bench.source / "engine/twice.py").write_text("0\nsame\nsame\n1\n2\n3\nsame\nsame\n")
+    twice = "@@ -4,2 +4,3 @@\n same\n+new\n same\n"
+    path = write(came / "a.patch", "--- a/engine/twice.py\n+++ b/engine/twice.py\n" + twice)
+
+    def how(*lines: int) -> How:
+        return How(author=AUTHOR, accept=frozenset(("engine/twice.py", n) for n in lines))
+
+    found = refused(bench, path, how=how(3))
+    assert [(f.name, f.where.line, f.note) for f in found] == [
+        ("ambiguous", 4, False), ("unused", 3, True)
+    ]  # fmt: skip
+    ready = put(bench, path, how=how(7, 3))
+    assert [(f.name, f.where.line) for f in ready.findings] == [("unused", 3)]
+    exact = write(came / "x.patch", BARE)
+    ready = put(bench, exact, how=How(author=AUTHOR, accept=frozenset({(LANES, 9)})))
+    assert [(f.name, f.where.file, f.where.line) for f in ready.findings] == [("unused", LANES, 9)]
+    ready = put(bench, exact, how=How(author=AUTHOR, accept=frozenset({(LANES, 4)})))
+    assert ready.findings == ()
+
+
 def test_every_reason_is_told_in_one_run(bench: Bench, came: Path) -> None:
     one = write(came / "1.patch", BARE.replace("line 5", "line fifty"))
     two = write(came / "2.patch", "no diff at all\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import pytest
 
@@ -118,3 +119,33 @@ def test_a_renamed_patch_takes_its_open_work_tree_along(begun: Desk) -> None:
     assert re.search(r"vee\.patch +refreshed", begun.run("refresh", "vee").out)
     assert (begun.at / "series/base/series").read_text().splitlines()[-1] == "vee.patch"
     begun.run("check")
+
+
+def test_the_command_that_settles_an_import_keeps_what_was_typed(desk: Desk) -> None:
+    twice = desk.at.parent / "upstream/engine/twice.py"
+    twice.write_text("0\nsame\nsame\n1\n2\n3\nsame\nsame\n")
+    desk.run("init", "--upstream", "engine", "--source", "../upstream")
+    desk.patch("five", "line 5\n", "line five\n")
+    (desk.at.parent / "a.patch").write_text(
+        "--- a/engine/twice.py\n+++ b/engine/twice.py\n@@ -4,2 +4,3 @@\n same\n+new\n same\n"
+    )
+    typed = ["import", "../a.patch", "--name", "lanes", "--first", "--date", "2031-01-31"]
+    done = desk.run(*typed, "--author", "A <a@example.org>", code=1)
+    (line,) = [x for x in done.err.splitlines() if "--accept" in x]
+    words = shlex.split(line.partition("patchkit ")[2])
+    assert words[:2] == ["import", "../a.patch"]
+    desk.run(*words)
+    assert (desk.at / "series/base/series").read_text().endswith("lanes.patch\nfive.patch\n")
+    header = (desk.at / "series/base/lanes.patch").read_text()
+    assert "From: A <a@example.org>" in header
+    assert "Last-Update: 2031-01-31" in header
+
+
+def test_an_accepted_place_that_no_hunk_goes_to_is_said_by_apply_too(desk: Desk) -> None:
+    (desk.at / "x.py").write_text("0\nsame\nsame\n1\n")
+    (desk.at / "x.patch").write_text(
+        "--- a/x.py\n+++ b/x.py\n@@ -2,2 +2,3 @@\n same\n+new\n same\n"
+    )
+    desk.run("apply", "x.patch", "--to", ".", "--check", "--accept", "x.py:2")
+    done = desk.run("apply", "x.patch", "--to", ".", "--accept", "x.py:4")
+    assert "--accept x.py:4 is not used" in done.err

@@ -212,8 +212,12 @@ def test_loose_patches_with_a_root_of_their_own(bench: Bench) -> None:
     patch.write_bytes(
         b"--- a/x.py\n+++ b/x.py\n@@ -8,3 +8,3 @@\n line 8\n-line 9\n+NINE\n line 10\n"
     )
-    body = bench.json("apply", str(patch), *bench.here)
-    assert body["exit"] == 0, body["findings"]
+    vain = bench.json("apply", str(patch), *bench.here, "--check", "--accept", "other/x.py:3")
+    assert [(f["name"], f["file"], f["line"]) for f in vain["findings"]] == [
+        ("unused", "other/x.py", 3)
+    ]
+    body = bench.json("apply", str(patch), *bench.here, "--accept", "other/x.py:8")
+    assert (body["exit"], body["findings"]) == (0, [])
     assert (body["patches"][0]["directory"], body["patches"][0]["package"]) == ("other", "other")
     assert bench.run("check", *bench.here)[0] == 0, "its own record, not the project's lock"
     assert bench.run("check", "--pin", "other-2.0", *bench.here)[0] == 1
