@@ -174,6 +174,14 @@ class _Loose:
                 out[path] = file
         return out
 
+    def there(self, dist: Dist, made: Cut, outcome: Outcome) -> bool:
+        """Whether the patch is this package's, and all of it was there already: asked for, so
+        that the record names it, with nothing to take back."""
+        if outcome.state != "already-applied":
+            return False
+        both = [target_paths(section, outcome.root) for section in made.patch.sections]
+        return any(self.found.owner(p) == dist for pair in both for p in pair if p is not None)
+
     def plan(
         self,
         tree: InstalledTree,
@@ -193,7 +201,7 @@ class _Loose:
         new = []
         changes: list[Mapping[str, File | None]] = []
         for step, made, outcome, own in zip(steps, cuts, outcomes, mine):  # noqa: B905
-            if own:
+            if own or self.there(dist, made, outcome):
                 names.append(_unique(step.patch.name, names))
                 new.append(_recorded(step, made, outcome, own, names[-1]))
                 changes.append(own)

@@ -37,6 +37,8 @@ def take_back(
     """
     work = Work(tree)
     for recorded in reversed(patches):
+        if not recorded.sections:  # all of it was there before it was asked for
+            continue
         try:
             patch = recorded.cut()
         except ValueError as error:

@@ -42,6 +42,7 @@ class Recorded:
 
     data: the patch file. strip, directory, reverse: how it was read. sections: the numbers (from
     0) of its file sections that were applied; the others are for files that the package lacks.
+    None where all of the patch was there already, so that nothing of it is taken back.
     starts: for each section with hunks, in the order in which they were applied, the path that it
     left and the 0-based line at which each hunk's result stands there.
     """

@@ -11,7 +11,9 @@ from patchkit.engine.chain import Step
 from patchkit.engine.parse import parse
 from patchkit.engine.rule import LOOSE, Allow
 from patchkit.errors import Refused
+from patchkit.target.dist_info import patched
 from patchkit.target.installed import Done, apply_loose, apply_pins, revert
+from patchkit.target.installed_check import status
 from tests.unit.target.installing import BASE, Site, numbered, two_patches
 
 INFO = "engine-1.0.dist-info"
@@ -62,6 +64,41 @@ def test_a_second_patch_is_put_on_the_first_and_both_go_back(site: Site) -> None
     assert [o.state for o in done.plans[0].outcomes] == ["already-applied", "applied"]
     state = json.loads((site.at / INFO / "patchkit.json").read_text())
     assert [p["name"] for p in state["patches"]] == ["edit.patch", "files.patch"]
+    assert revert(site.sites).written
+    assert site.look() == before
+
+
+def test_a_patch_that_is_there_already_is_recorded_and_takes_nothing_back(site: Site) -> None:
+    before = site.look()
+    run(site, step(edit("a/engine/a.py"), "one.patch"))
+    same = step(b"Subject: the same, sent again\n\n" + edit("a/engine/a.py"), "again.patch")
+    done = run(site, same, step(edit("a/engine/b.py"), "two.patch"))
+    assert [o.state for o in done.plans[0].outcomes] == ["already-applied", "applied"]
+    state = json.loads((site.at / INFO / "patchkit.json").read_text())
+    assert [(p["name"], p["sections"]) for p in state["patches"]] == [
+        ("one.patch", [0]), ("again.patch", []), ("two.patch", [0])
+    ]  # fmt: skip
+    after = site.look()
+    (found,) = [status(dist) for dist in patched(site.sites)]
+    assert found.ok, found.findings
+    assert "one.patch, again.patch, two.patch" in found.words
+    assert not run(site, same).written
+    assert site.look() == after
+    run(site, step(edit("a/engine/a.py", old="line 20", new="twenty", at=20), "three.patch"))
+    assert revert(site.sites).written
+    assert site.look() == before
+
+
+def test_what_the_package_had_before_stays_when_its_patch_is_taken_back(tmp_path: Path) -> None:
+    site = Site(tmp_path / "site-packages")
+    site.install({**BASE, "engine/a.py": numbered(40, l10="ten")})
+    before = site.look()
+    done = run(
+        site, step(edit("a/engine/a.py"), "had.patch"), step(edit("a/engine/b.py"), "two.patch")
+    )
+    assert done.written
+    state = json.loads((site.at / INFO / "patchkit.json").read_text())
+    assert [p["name"] for p in state["patches"]] == ["had.patch", "two.patch"]
     assert revert(site.sites).written
     assert site.look() == before
 
