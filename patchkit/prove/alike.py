@@ -8,7 +8,7 @@ question whether a file is there is not seen; `prove --fresh` runs everything.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from patchkit.store.repo import Store
@@ -54,18 +54,24 @@ def parse_watched(text: str) -> Taken:
     return Taken(used, missing, listed, beyond)
 
 
-def speaks_of(taken: Taken, known: Known, changed: Iterable[str], moved: Iterable[str]) -> bool:
+def speaks_of(
+    taken: Taken,
+    known: Known,
+    changed: Iterable[str],
+    moved: Iterable[str],
+    folders: Container[str] = (),
+) -> bool:
     """Whether a run that took this would go the same on a tree with these differences.
 
-    changed: every path that differs. moved: those of them that are in one tree only.
+    changed: every path that differs. moved: those of them that are in one tree only. folders:
+    those that both trees have, so that a list of what holds them stays the same.
     """
     if taken.beyond or any(path in taken.used for path in changed):
         return False
     lead = f"{known.root}/" if known.root else ""
     used_modules = {path.removeprefix(lead) for path in taken.used}
     for path in moved:
-        folder = path.rpartition("/")[0]
-        if folder in taken.listed or any(_above(path, place) for place in taken.listed):
+        if any(_shows(place, path, folders) for place in taken.listed):
             return False
         module = path.removeprefix(lead).rpartition(".")[0].removesuffix("/__init__")
         if any(f"{module}{end}" in used_modules for end in (".py", "/__init__.py")):
@@ -76,10 +82,25 @@ def speaks_of(taken: Taken, known: Known, changed: Iterable[str], moved: Iterabl
     return True
 
 
-def _above(path: str, place: str) -> bool:
-    """Whether the listed place (a folder, or a pattern of glob's) may give the path."""
-    place = place.partition("*")[0].rstrip("/")
-    return place in ("", ".") or path.startswith(f"{place}/")
+def _shows(place: str, path: str, folders: Container[str]) -> bool:
+    """Whether a list of the place (a folder, or a pattern of glob's) differs by that path."""
+    lead = "" if place == "." else f"{place}/"
+    if "*" in place:
+        return path.startswith(place.partition("*")[0])
+    if not path.startswith(lead):
+        return False
+    child, _, deeper = path.removeprefix(lead).partition("/")
+    return not deeper or f"{lead}{child}" not in folders
+
+
+def _folders(paths: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
 
 
 def alike(store: Store, known: Known, group: str, tree: str) -> str | None:
@@ -95,7 +116,7 @@ def alike(store: Store, known: Known, group: str, tree: str) -> str | None:
         old = _listing(store, other)
         changed = [path for path in {*old, *new} if old.get(path) != new.get(path)]
         moved = [path for path in changed if path not in old or path not in new]
-        if speaks_of(taken, known, changed, moved):
+        if speaks_of(taken, known, changed, moved, _folders(old) & _folders(new)):
             return other
     return None
 

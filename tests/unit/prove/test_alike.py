@@ -40,6 +40,25 @@ def test_what_was_taken_decides(
     assert speaks_of(TOOK, PLAIN, changed, moved) is same
 
 
+@pytest.mark.parametrize(
+    ("listed", "path", "same"),
+    [
+        (".", "p/new.py", True),  # p is in both: the list of the top is the same
+        (".", "new.py", False),
+        (".", "new/x.py", False),
+        ("p", "p/q/new.py", True),
+        ("p", "p/new/x.py", False),
+        ("p/*.json", "p/new.json", False),
+        ("q", "p/new.py", True),
+    ],
+)
+def test_a_list_of_a_folder_is_of_what_stands_directly_in_it(
+    listed: str, path: str, same: bool
+) -> None:
+    took = Taken(frozenset(), frozenset(), frozenset({listed}), False)
+    assert speaks_of(took, PLAIN, (path,), (path,), {"p", "p/q"}) is same
+
+
 def test_a_run_that_was_not_watched_to_its_end_speaks_of_its_tree_only() -> None:
     assert not speaks_of(parse_watched("beyond 'nvcc' /tree/a.cu\n"), PLAIN, (), ())
     assert not speaks_of(Taken(), PLAIN, (), ())
