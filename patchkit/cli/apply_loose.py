@@ -53,11 +53,16 @@ def in_vain(accept: Collection[tuple[str, int]], outcomes: Sequence[Outcome]) ->
     return unmet(set(accept) - went)
 
 
+ANEW = (
+    "make the diff anew against the files that are there (in a series, patchkit refresh does that)"
+)
+
+
 def not_in_a_series(finding: Finding) -> Finding:
-    """Of a patch given as a file: it is in no series, so that there is nothing to refresh."""
+    """Of a patch given as a file: as it is in no series, refresh alone cannot be the next step."""
     if not finding.next.startswith("patchkit refresh"):
         return finding
-    return replace(finding, next="make the diff anew against the files that are there")
+    return replace(finding, next=ANEW)
 
 
 def steps_of(

@@ -347,5 +347,5 @@ def test_a_loose_patch_is_in_no_series_to_be_refreshed(bench: Bench, installed: 
     to = bench.here if installed else ("--to", str(bench.site.at / "other"))
     code, _, err = bench.run("apply", str(patch), *to)
     assert (code, "error: conflict" in err) == (1, True)
-    assert "patchkit refresh" not in err
+    assert "next:     patchkit refresh" not in err
     assert "next:     make the diff anew" in err
