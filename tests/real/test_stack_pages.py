@@ -154,6 +154,7 @@ for line in json.load(open(sys.argv[1])):
 """
 
 
+@pytest.mark.slow  # makes the environment of proofs, with torch, where there is none yet
 @pytest.mark.parametrize(("stack", "pin"), CASES)
 def test_the_engines_own_parser_takes_the_commands(stack: str, pin: str, tmp_path: Path) -> None:
     commands = page(ROOT / "docs" / "stacks" / f"{stack}.md").commands()
