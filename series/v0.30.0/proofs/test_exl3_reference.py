@@ -206,10 +206,10 @@ def test_a_layer_of_the_checkpoint_computes_its_product(tmp_path, words, codeboo
 
 @pytest.mark.witness
 def test_packed_signs_are_unpacked(tmp_path):
-    from vllm.model_executor.layers.quantization.utils import exl3_ref
-
     tensors = x.weight(256, 384, 64, "mcg", packed_signs=True)
     layer = replicated(tmp_path, tensors)
+    from vllm.model_executor.layers.quantization.utils import exl3_ref
+
     full = {
         "trellis": tensors["trellis"],
         "suh": exl3_ref.unpack_signs(tensors["su"]),
