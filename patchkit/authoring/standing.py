@@ -18,6 +18,7 @@ from patchkit.errors import Finding, Refused, UsageFault, Where
 from patchkit.series.folder import Series
 from patchkit.series.lockfile import FILE as LOCK
 from patchkit.series.lockfile import Blob, Lock, LockedPin
+from patchkit.series.naming import named
 from patchkit.series.pins import FILE as PINS
 from patchkit.series.pins import Pin
 from patchkit.series.quilt import SeriesFile, entries_digest
@@ -102,26 +103,6 @@ class Standing:
         if not self.derived.ok:
             raise Refused(*(f for f in self.derived.findings if not f.note))
         return self
-
-
-def named(names: Sequence[str], name: str) -> str:
-    """The patch of that name, .patch or .diff left out or not. Raises UsageFault(missing-patch)."""
-    for wanted in (name, f"{name}.patch", f"{name}.diff"):
-        if wanted in names:
-            return wanted
-    import difflib
-
-    near = difflib.get_close_matches(name, names, 3)
-    raise UsageFault(
-        Finding(
-            "missing-patch",
-            f"no line of the series names {name}",
-            Where(patch=name),
-            expected="one of " + (", ".join(near or names[:20]) or "no patch: the series is empty"),
-            found=name,
-            next="patchkit list",
-        )
-    )
 
 
 def target_pin(project: Project, name: str | None) -> Pin:

@@ -58,6 +58,7 @@ def run(
     from patchkit.rebase.blame_releases import Release, over_releases
     from patchkit.rebase.onto import widened
     from patchkit.rebase.releases import between
+    from patchkit.series.naming import named
     from patchkit.source.history import open_history
 
     out = Out("blame", as_json=as_json)
@@ -65,9 +66,7 @@ def run(
     old = project.one_pin(pin)
     series = project.series(old.name)
     names = [entry.patch for entry in series.entries]
-    patch = name if name in names else f"{name}.patch"
-    if patch not in names:
-        Selection(upto=name).of(series)  # says what there is
+    patch = named(names, name, old.name)
     with (
         progress(quiet=as_json) as bar,
         open_bases(project, offline=offline, progress=bar) as bases,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patchkit.errors import EnvironmentFault, Finding, UsageFault
+from patchkit.series.naming import spelled
 
 if TYPE_CHECKING:
     from patchkit.authoring.importing import How
@@ -100,7 +101,7 @@ def bring_elsewhere(
 
 def name_in(standing: Standing, name: str) -> bool:
     """Whether the series has a patch of that name, with or without .patch."""
-    return any(n in standing.names for n in (name, f"{name}.patch"))
+    return spelled(standing.names, name) is not None
 
 
 def _pieces(

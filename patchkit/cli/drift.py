@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.options import Json, Offline, Pin
-from patchkit.errors import Finding, UsageFault, Where
+from patchkit.errors import Finding, Where
+from patchkit.series.naming import named
 
 if TYPE_CHECKING:
     from patchkit.cli.out import Out
@@ -78,9 +79,9 @@ def run(
             raise typer.Exit(out.close())
         pairs = [(release.name, bases.get(release)) for release in releases]
         rows = planning.plan(bases.store, derived, old, pairs)
-        named = _named(patches or [], derived.names)
+        asked = [named(derived.names, name) for name in patches or derived.names]
         every_proof = proofs_of(project, chosen.name, derived.series)
-        proofs = {name: proof for name, proof in every_proof.items() if name in named}
+        proofs = {name: proof for name, proof in every_proof.items() if name in asked}
         if prove and proofs:
             made = environment.given(python) if python else environment.ready(bases.store.root, bar)
             rows = [prover_for(project, bases.store, made, row, proofs) for row in rows]
@@ -88,18 +89,10 @@ def run(
             own = bool(python and proofs)
             digest = environment.given(python or "").digest if own else environment.digest_of_list()
             rows = [proving.recorded(bases.store, row, proofs, digest) for row in rows]
-    rows = [replace(r, cells=tuple(c for c in r.cells if c.patch in named)) for r in rows]
+    rows = [replace(r, cells=tuple(c for c in r.cells if c.patch in asked)) for r in rows]
     out.find(f for row in rows for cell in row.cells for f in findings(chosen.name, cell))
     _show(out, chosen.name, rows, markdown)
     raise typer.Exit(out.close())
-
-
-def _named(patches: list[str], names: tuple[str, ...]) -> list[str]:
-    found = [name if name in names else f"{name}.patch" for name in patches]
-    for given, name in zip(patches, found, strict=True):
-        if name not in names:
-            raise UsageFault.because(f"{given} is not among the patches", next="patchkit list")
-    return found or list(names)
 
 
 def _name(cell: Cell) -> str:

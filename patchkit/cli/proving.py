@@ -12,12 +12,13 @@ from patchkit.derive.derive import Derived
 from patchkit.derive.project import Project
 from patchkit.derive.proof_text import kinds
 from patchkit.derive.records import changed_since, parse_record, record_path
-from patchkit.errors import Finding, Refused, UsageFault, Where
+from patchkit.errors import Finding, Refused, Where
 from patchkit.prove import prove, unproven
 from patchkit.prove.proofs import Proof
 from patchkit.prove.prove import Proven, Prover, Target
 from patchkit.prove.trees import Trees
 from patchkit.series.lockfile import Chain
+from patchkit.series.naming import named
 
 
 @dataclass
@@ -64,13 +65,7 @@ def chain_of(project: Project, pin: str) -> Chain:
 
 def wanted_of(patches: Sequence[str], names: Sequence[str]) -> list[str]:
     """The patches that are named, all without any. Raises UsageFault for one that is not there."""
-    wanted = []
-    for patch in patches:
-        name = patch if patch in names else f"{patch}.patch"
-        if name not in names:
-            raise UsageFault.because(f"{patch} is not among the patches", next="patchkit list")
-        wanted.append(name)
-    return wanted or list(names)
+    return [named(names, patch) for patch in patches] or list(names)
 
 
 def tell(quiet: bool) -> Callable[[str, str], None]:

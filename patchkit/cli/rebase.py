@@ -10,6 +10,7 @@ import typer
 
 from patchkit.cli.options import Json, Offline, Pin
 from patchkit.errors import Finding, Refused, UsageFault, Where
+from patchkit.series.naming import named
 
 if TYPE_CHECKING:
     from patchkit.authoring.session import Session
@@ -328,8 +329,4 @@ def _status(out: Out, state: State | None) -> int:
 
 
 def _patch_name(held: Session, state: State, name: str) -> str:
-    names = held.project.series(state.pin).file.names()
-    found = next((n for n in (name, f"{name}.patch") if n in names), None)
-    if found is None:
-        raise UsageFault.because(f"{name} is not among the patches of {state.pin}")
-    return found
+    return named(held.project.series(state.pin).file.names(), name, state.pin)

@@ -23,8 +23,8 @@ def run(
     from patchkit.cli.out import Out, shown
     from patchkit.cli.streams import say_bytes
     from patchkit.derive.project import find
-    from patchkit.derive.selection import Selection
     from patchkit.errors import UsageFault
+    from patchkit.series.naming import named
 
     if raw and as_json:
         raise UsageFault.because("--raw and --json exclude each other: raw bytes are not JSON")
@@ -33,9 +33,7 @@ def run(
     chosen = project.one_pin(pin).name
     series = project.series(chosen, strict=False)
     names = [e.patch for e in series.entries]
-    wanted = name if name in names else f"{name}.patch"
-    if wanted not in names:
-        Selection(upto=name).of(series)  # says what there is
+    wanted = named(names, name, chosen)
     at = names.index(wanted)
     patch, header, entry = series.patches[at], series.headers[at], series.entries[at]
     if raw:

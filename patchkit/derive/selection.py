@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from patchkit.errors import Finding, UsageFault
+from patchkit.series.naming import named
 from patchkit.series.pins import Stack
 from patchkit.series.quilt import Entry, selects
 
@@ -41,19 +41,8 @@ class Selection:
         if self.upto is None:
             return tuple(chosen)
         names = [entry.patch for entry in series.entries]
-        wanted = next((n for n in (self.upto, f"{self.upto}.patch") if n in names), None)
-        if wanted is None or not chosen[names.index(wanted)]:
-            have = [n for n, c in zip(names, chosen, strict=True) if c]
-            raise UsageFault(
-                Finding(
-                    "missing-patch",
-                    f"{self.upto} is not among the patches of {self.name}",
-                    expected="one of " + ", ".join(have),
-                    found=self.upto,
-                    next="patchkit list",
-                )
-            )
-        last = names.index(wanted)
+        have = [n for n, c in zip(names, chosen, strict=True) if c]
+        last = names.index(named(have, self.upto, self.name))
         return tuple(c and i <= last for i, c in enumerate(chosen))
 
     def _takes(self, entry: Entry) -> bool:
