@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from patchkit.derive.derive import Derived, trees_of
 from patchkit.engine.apply import apply_patch
@@ -19,6 +18,7 @@ from patchkit.prove.alike import alike
 from patchkit.prove.children import none_outlives_us
 from patchkit.prove.environment import Environment
 from patchkit.prove.judge import BROKEN, GREEN, RED, Seen, Verdict, goes_red, green, red
+from patchkit.prove.kept import keep, kept
 from patchkit.prove.proofs import Proof
 from patchkit.prove.run import Where as At
 from patchkit.prove.run import run_proof
@@ -68,15 +68,15 @@ class Prover:
         kind = "gpu" if self.gpu else "cpu"
         key = key_of(RULES, kind, proof.sha256, tree, self.environment.digest)
         group = key_of(RULES, "alike", kind, proof.sha256, self.environment.digest)
-        known = None if self.fresh else self._known(key)
+        known = None if self.fresh else kept(self.trees.store, key)
         if known is None and not self.fresh:
             with self._store_lock:
                 other = alike(self.trees.store, self.trees.known, group, tree)
             if other is not None:
                 same = key_of(RULES, kind, proof.sha256, other, self.environment.digest)
-                known = self._known(same)
+                known = kept(self.trees.store, same)
                 if known is not None:
-                    self._keep(key, known)
+                    keep(self.trees.store, key, known)
         if known is not None:
             return known
         at = At(
@@ -87,19 +87,9 @@ class Prover:
         seen = run_proof(proof.module, at, gpu=self.gpu)
         if not seen.lost:
             taken, seen = seen.taken, replace(seen, taken="")
-            self._keep(key, seen)
+            keep(self.trees.store, key, seen)
             self.trees.store.results.add(group, {tree: Result((), taken)})
         return seen
-
-    def _known(self, key: str) -> Seen | None:
-        found = self.trees.store.results.read(key).get(key)
-        if found is None:
-            return None
-        body = json.loads(found.text)
-        return Seen(body["tests"], body["trouble"], body["seconds"])
-
-    def _keep(self, key: str, seen: Seen) -> None:
-        self.trees.store.remember(key, (), json.dumps(asdict(seen)))
 
     def prove(self, targets: Sequence[Target]) -> list[Proven]:
         """Each target's proof red on its tree before and green on its tree after."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from patchkit.prove.alike import alike
 from patchkit.prove.judge import BROKEN, GREEN, RED, Seen, green, red
+from patchkit.prove.kept import kept
 from patchkit.prove.proofs import Proof
 from patchkit.prove.prove import NOT_PROVEN, PROVEN, RULES, Proven
 from patchkit.store.repo import Store
@@ -21,17 +20,13 @@ def seen_before(
     """The kept run of the proof in that environment (a digest) on that tree, or on one where
     nothing that the run took differs; None without."""
     key = key_of(RULES, "cpu", proof.sha256, tree, environment)
-    known = store.results.read(key).get(key)
+    known = kept(store, key)
     if known is None:
         group = key_of(RULES, "alike", "cpu", proof.sha256, environment)
         other = alike(store, facts, group, tree)
         if other is not None:
-            key = key_of(RULES, "cpu", proof.sha256, other, environment)
-            known = store.results.read(key).get(key)
-    if known is None:
-        return None
-    body = json.loads(known.text)
-    return Seen(body["tests"], body["trouble"], body["seconds"])
+            known = kept(store, key_of(RULES, "cpu", proof.sha256, other, environment))
+    return known
 
 
 def proven_before(

@@ -19,7 +19,7 @@ import re
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from patchkit.files.atomic import make_folder, move_folder, read_file
 from patchkit.files.growing import remove_folder
@@ -28,6 +28,7 @@ from patchkit.files.root import Root
 from patchkit.prove.children import none_outlives_us, run_child
 from patchkit.prove.compiling import Touched, modules_of
 from patchkit.prove.judge import Seen
+from patchkit.prove.kept import keep, kept
 from patchkit.prove.prove import Prover
 from patchkit.prove.run import INSIDE, Where, environment_of
 from patchkit.store.results import key_of
@@ -159,10 +160,9 @@ def _seen(prover: Prover, at: str, path: str, tree: str) -> Seen:
     store = prover.trees.store
     base = prover.trees.base.tree_id
     key = key_of(RULES, base, path, tree, prover.environment.digest)
-    known = None if prover.fresh else store.results.read(key).get(key)
+    known = None if prover.fresh else kept(store, key)
     if known is not None:
-        body = json.loads(known.text)
-        return Seen(body["tests"], body["trouble"], body["seconds"])
+        return known
     python = prover.environment.python
     prefix = prover.trees.bytecode(tree, python, prover.environment.short)
     root = os.path.join(prover.trees.folder(tree), prover.trees.known.root)
@@ -186,5 +186,5 @@ def _seen(prover: Prover, at: str, path: str, tree: str) -> Seen:
         body = json.loads(read_file(report))
     rows = {test: {"outcome": row["outcome"]} for test, row in body["tests"].items()}
     seen = Seen(rows, "; ".join(map(str, body["errors"]))[-1500:], body.get("seconds", 0.0))
-    store.remember(key, (), json.dumps(asdict(seen)))
+    keep(store, key, seen)
     return seen

@@ -7,7 +7,6 @@ cannot be judged (broken) gives neither verdict.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,6 +15,7 @@ from patchkit.derive.base import Base
 from patchkit.engine.model import File
 from patchkit.prove.children import none_outlives_us
 from patchkit.prove.judge import BROKEN, GREEN, Seen, green, obsolete
+from patchkit.prove.kept import kept
 from patchkit.prove.proofs import Proof
 from patchkit.prove.prove import RULES, Prover
 from patchkit.rebase.plan import CONFLICT, DROPPED, OBSOLETE, PROOF_FAILS, UPSTREAMED, Cell, Row
@@ -36,12 +36,7 @@ def on_bare(store: Store, base: Base, proof: Proof, environment: str) -> str:
 
 
 def _known(store: Store, proof: Proof, tree: str, environment: str) -> Seen | None:
-    key = key_of(RULES, "cpu", proof.sha256, tree, environment)
-    known = store.results.read(key).get(key)
-    if known is None:
-        return None
-    body = json.loads(known.text)
-    return Seen(body["tests"], body["trouble"], body["seconds"])
+    return kept(store, key_of(RULES, "cpu", proof.sha256, tree, environment))
 
 
 def recorded(store: Store, row: Row, proofs: Mapping[str, Proof], environment: str) -> Row:
