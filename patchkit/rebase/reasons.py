@@ -13,7 +13,7 @@ from patchkit.rebase.proving import on_bare
 from patchkit.rebase.state import State
 from patchkit.series.folder import Series
 
-_LINE = re.compile(r"# \S+: not on \S+: \S")
+_LINE = re.compile(r"# (\S+): not on (\S+): (\S.*)")
 
 
 def line(patch: str, pin: str, reason: str) -> str:
@@ -24,6 +24,12 @@ def line(patch: str, pin: str, reason: str) -> str:
 def earlier(series: Series) -> list[str]:
     """The comments of earlier rebases: they are carried on, so that no reason is lost."""
     return [text for text in series.file.lines if _LINE.match(text)]
+
+
+def gone(series: Series) -> dict[str, tuple[str, str]]:
+    """Patch -> the release that it is not on, and why, as the series file says."""
+    found = map(_LINE.fullmatch, series.file.lines)
+    return {m[1]: (m[2], m[3]) for m in found if m is not None}
 
 
 def of(bases: Bases, state: State, patch: str, why: str | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -19,15 +18,13 @@ from patchkit.prove.prove import NO_PROOF
 from patchkit.prove.recorded import proven_before
 from patchkit.rebase.plan import Cell, plan
 from patchkit.rebase.proving import NOT_HERE, recorded
+from patchkit.rebase.reasons import gone
 from patchkit.report.difference import DiffFile, differences
 from patchkit.report.proofs import Recorded, Told, results_of, tests_of
 from patchkit.series.header import Header
 from patchkit.series.pins import Pin, Stack
 from patchkit.series.quilt import Entry
 from patchkit.upstreams import known
-
-_GONE = re.compile(r"# (\S+): not on (\S+): (\S.*)")
-"""How `rebase` says in a series file that a patch is left behind."""
 
 
 @dataclass(frozen=True)
@@ -151,10 +148,10 @@ def gather(
         )
     columns = tuple(Release(row.pin, row.base.tree_id) for row in rows)
     stacks = tuple(_stack(project, derived, pin, s) for s in project.locked_stacks)
-    gone = {m[1]: (m[2], m[3]) for line in series.file.lines if (m := _GONE.fullmatch(line))}
-    return PinPage(
-        pin, base.source, base.tree_id, columns, tuple(pages), stacks, graph, gone
-    ), derived.findings
+    page = PinPage(
+        pin, base.source, base.tree_id, columns, tuple(pages), stacks, graph, gone(series)
+    )
+    return page, derived.findings
 
 
 def _ancestors(project: Project, pin: str, header: Header) -> list[tuple[str, str]]:
