@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from patchkit.rebase.blame import GONE, HOLDS, Need, Seen, judge
-from patchkit.rebase.renames import renamed
+from patchkit.rebase.moves import moves
 from patchkit.source.history import History, Line, Told
 from patchkit.store.pipes import Missing
 from patchkit.store.tree import StoreTree
@@ -129,7 +129,8 @@ class Bisection:
         if not parent:
             return None
         walk.looked.add(parent)
-        return renamed(self.history.tree(parent), self.history.tree(self._commit(place)), name)
+        before, after = self.history.tree(parent), self.history.tree(self._commit(place))
+        return moves(before, after, [name]).get(name)
 
 
 def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:

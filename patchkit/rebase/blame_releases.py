@@ -12,7 +12,6 @@ from patchkit.engine.model import File
 from patchkit.engine.text import split_lines
 from patchkit.rebase.blame import HOLDS, Need, Seen, judge
 from patchkit.rebase.moves import moves
-from patchkit.rebase.renames import renamed
 from patchkit.rebase.spans import Span, across, meets, touches
 from patchkit.series.heading import heading_of
 from patchkit.store.tree import StoreTree
@@ -92,7 +91,7 @@ def place_of(old: StoreTree, before: StoreTree, then: StoreTree, need: Need, pat
     if then.listed(need.path) is not None:
         return need.path
     found = moves(old, then, [need.path]).get(need.path)
-    return found or renamed(before, then, path) or path
+    return found or moves(before, then, [path]).get(path, path)
 
 
 def done_to(

@@ -17,7 +17,8 @@ LEAD = 0.1
 def moves(old: StoreTree, new: StoreTree, paths: Iterable[str]) -> dict[str, str]:
     """Old path -> new path of those `paths` that `old` has and `new` has elsewhere.
 
-    A candidate has the same last part, is new in the release and shares enough lines.
+    A candidate is new in the release and shares enough lines. Those with the same last part are
+    asked first: the rest are many, and are read only where a name says nothing.
     """
     found: dict[str, str] = {}
     for path in paths:
@@ -25,19 +26,32 @@ def moves(old: StoreTree, new: StoreTree, paths: Iterable[str]) -> dict[str, str
         if before is None or new.listed(path) is not None:
             continue
         name = path.rpartition("/")[2]
-        scored = sorted(
-            (
-                (likeness(before, file), candidate)
-                for candidate in new.named(name)
-                if old.listed(candidate) is None and (file := new.get(candidate)) is not None
-            ),
-            reverse=True,
-        )
-        if scored and scored[0][0] >= ENOUGH:
-            second = scored[1][0] if len(scored) > 1 else 0.0
-            if scored[0][0] - second >= LEAD:
-                found[path] = scored[0][1]
+        same = [p for p in new.named(name) if old.listed(p) is None]
+        place = _most_alike(before, new, same)
+        if place is None:
+            alike = [f.path for f in new.added(old) if _kind(f.path) == _kind(path)]
+            new.prefetch(alike)
+            place = _most_alike(before, new, alike)
+        if place is not None:
+            found[path] = place
     return found
+
+
+def _most_alike(file: File, new: StoreTree, candidates: Iterable[str]) -> str | None:
+    """The candidate that shares most lines; None where none shares enough, or two about as many."""
+    scored = sorted(
+        (likeness(file, other), path) for path in candidates if (other := new.get(path)) is not None
+    )
+    if not scored or scored[-1][0] < ENOUGH:
+        return None
+    if len(scored) > 1 and scored[-1][0] - scored[-2][0] < LEAD:
+        return None
+    return scored[-1][1]
+
+
+def _kind(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name[name.rfind(".") :] if "." in name else ""
 
 
 def likeness(one: File, two: File) -> float:

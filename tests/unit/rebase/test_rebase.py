@@ -81,15 +81,16 @@ def test_what_a_release_between_took_is_dropped(releases: SmallProject) -> None:
     assert not (releases.at / "series" / "v3.0" / "deeper.patch").exists()
 
 
-def test_a_renamed_file_is_followed_and_said(releases: SmallProject) -> None:
+@pytest.mark.parametrize("name", ["core/lanes.py", "core/tracks.py"])
+def test_a_renamed_file_is_followed_and_said(releases: SmallProject, name: str) -> None:
     release(releases, "v2.0", {})
     at = releases.at / "sources" / "v2.0" / "engine"
     (at / "core").mkdir()
-    (at / "lanes.py").rename(at / "core" / "lanes.py")
+    (at / "lanes.py").rename(at / name)
     done = releases.run("rebase", "--pin", "v1.0", "--onto", "v2.0")
     assert done.code == 0, done.text
-    assert "engine/lanes.py is engine/core/lanes.py in v2.0" in done.out
-    assert "+++ b/engine/core/lanes.py" in (releases.at / "series/v2.0/later.patch").read_text()
+    assert f"engine/lanes.py is engine/{name} in v2.0" in done.out
+    assert f"+++ b/engine/{name}" in (releases.at / "series/v2.0/later.patch").read_text()
 
 
 def test_a_look_alike_is_a_conflict_where_other_tools_take_it(
