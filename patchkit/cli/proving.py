@@ -11,12 +11,15 @@ from patchkit.cli.out import Out
 from patchkit.derive.derive import Derived
 from patchkit.derive.project import Project
 from patchkit.derive.proof_text import kinds
+from patchkit.derive.proofs import proof_module
 from patchkit.derive.records import changed_since, parse_record, record_path
 from patchkit.errors import Finding, Refused, Where
 from patchkit.prove import prove, unproven
+from patchkit.prove.judge import RED
 from patchkit.prove.proofs import Proof
 from patchkit.prove.prove import Proven, Prover, Target
 from patchkit.prove.trees import Trees
+from patchkit.series.folder import PROOFS
 from patchkit.series.lockfile import Chain
 from patchkit.series.naming import named
 
@@ -99,7 +102,7 @@ def report(out: Out, opened: Opened, results: Sequence[Proven], *, gpu: bool, hu
         second = r.green.state if r.green else ""
         rows.append((r.patch, r.state, first, second, f"{r.seconds:.0f} s"))
         if r.state in ("broken", "not proven"):
-            out.find([_finding(r)])
+            out.find([finding_of(r)])
     elsewhere = {} if gpu else {n: recorded(opened, n) for n in opened.without("cpu")}
     rows += [(name, words, "", "", "") for name, words in elsewhere.items()]
     missing = [n for n in opened.wanted if n not in opened.proofs]
@@ -111,7 +114,7 @@ def report(out: Out, opened: Opened, results: Sequence[Proven], *, gpu: bool, hu
             "proof-missing",
             f"{name} has no proof",
             Where(patch=name),
-            expected="a module in proofs/",
+            expected=f"{PROOFS}/{proof_module(name)} in the folder of the series",
             found="none",
             next="write one: CONTRIBUTING.md says how",
             note=True,
@@ -182,15 +185,19 @@ def _survived(patch: str, mutant: str) -> Finding:
         Where(patch=patch),
         expected="every mutant turns the proof red",
         found="it stays green",
-        next="a test that fails on it",
+        next=f"add a test that fails on it, then patchkit prove {patch} --mutants",
     )
 
 
-def _finding(result: Proven) -> Finding:
+def finding_of(result: Proven) -> Finding:
+    """Why the proof of a patch does not count, under the name that says which half is to blame."""
     why = [*(result.red.why if result.red else ()), *(result.green.why if result.green else ())]
     broken = result.state == "broken"
+    # Red already before the patch says that the patch is needed: then it is the patched tree that
+    # fails. A proof that passes before it has no use for the patch.
+    name = "proof-fails" if result.red and result.red.state == RED else "obsolete"
     return Finding(
-        "proof-broken" if broken else "obsolete",
+        "proof-broken" if broken else name,
         f"the proof of {result.patch} "
         + ("cannot be judged" if broken else "is not red before the patch and green after it"),
         Where(patch=result.patch),

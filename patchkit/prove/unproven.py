@@ -73,6 +73,6 @@ def too_many(left: int, hunks: int) -> list[Finding]:
             Where(),
             expected=f"at most one in ten of {hunks}",
             found=str(left),
-            next="write tests that need them",
+            next="write tests that need them, then patchkit prove --hunks",
         )
     ]
