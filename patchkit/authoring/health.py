@@ -10,7 +10,7 @@ from patchkit.authoring.start import ATTRIBUTES
 from patchkit.authoring.workplace import STATE as EDITED
 from patchkit.check import digests, unused
 from patchkit.derive.project import Project
-from patchkit.derive.proofs import locked_proofs, proof_module
+from patchkit.derive.proofs import Origins, locked_proofs, module_of, proof_module
 from patchkit.derive.selection import WHOLE
 from patchkit.errors import EnvironmentFault, Finding, Refused, Where
 from patchkit.files.root import Root
@@ -85,16 +85,11 @@ def _unlisted(pin: Pin, series: Series) -> Iterator[Finding]:
 
 
 def _unproven(project: Project, pin: Pin, series: Series) -> Iterator[Finding]:
-    have = {path.rpartition("/")[2] for path in locked_proofs(project, pin.name, series)}
-    inherits = {
-        e.patch
-        for e, h in zip(series.entries, series.headers, strict=True)
-        if h.first("Rebased-From")
-    }
+    known: Origins = {}
     bare = [
-        e.patch
-        for e in series.entries
-        if proof_module(e.patch) not in have and e.patch not in inherits
+        entry.patch
+        for entry, header in zip(series.entries, series.headers, strict=True)
+        if module_of(project, pin.name, entry.patch, header, known) is None
     ]
     if bare and len(bare) < len(series.entries):
         # A project that has no proof at all has decided against them.

@@ -36,12 +36,17 @@ def locked_proofs(project: Project, pin: str, series: Series) -> dict[str, str]:
     return found
 
 
-def module_of(project: Project, pin: str, patch: str, header: Header) -> Path | None:
-    """The proof's module: the patch's own, or that of the patch it was carried from."""
+def module_of(
+    project: Project, pin: str, patch: str, header: Header, known: Origins | None = None
+) -> Path | None:
+    """The proof's module: the patch's own, or that of the patch it was carried from.
+
+    known: as for `inherited_from`.
+    """
     own = project.series_folder(pin) / PROOFS / proof_module(patch)
     if own.is_file():
         return own
-    heir = inherited_from(project, header.first(ORIGIN), {pin})
+    heir = inherited_from(project, header.first(ORIGIN), {pin}, known)
     return project.series_folder(heir[0]) / PROOFS / heir[1] if heir is not None else None
 
 

@@ -85,7 +85,14 @@ def test_a_patch_that_cannot_be_read(sound: SmallProject) -> None:
     assert "no-diff" in names(done)
 
 
-def test_proofs_that_are_missing_beside_others(sound: SmallProject) -> None:
+@pytest.mark.parametrize("carried", [False, True])
+def test_proofs_that_are_missing_beside_others(sound: SmallProject, carried: bool) -> None:
+    """A patch that was carried inherits a proof only where what it came from has one."""
+    if carried:
+        wider = sound.series / "wider.patch"
+        wider.write_bytes(
+            wider.read_bytes().replace(b"Forwarded:", b"Rebased-From: v0/w\nForwarded:")
+        )
     (sound.series / "proofs").mkdir()
     (sound.series / "proofs" / "test_deeper.py").write_text("def test_x(): pass\n")
     assert sound.run("lock").code == 0
