@@ -94,51 +94,6 @@ def test_the_bundled_parts_import_only_the_standard_library(pattern: str) -> Non
             assert top == "patchkit" or top in sys.stdlib_module_names, f"{path.name}: {name}"
 
 
-OF_OS = [
-    "mkdir",
-    "makedirs",
-    "unlink",
-    "remove",
-    "rmdir",
-    "removedirs",
-    "rename",
-    "replace",
-    "link",
-    "symlink",
-    "chmod",
-]
-OF_SHUTIL = ["rmtree", "move", "copy", "copy2", "copyfile", "copytree"]
-OF_PATHS = ["write_text", "write_bytes", "touch"]
-WRITERS = {*(f"os.{n}" for n in OF_OS), *(f"shutil.{n}" for n in OF_SHUTIL)}
-
-
-def writes(node: ast.Call) -> str:
-    """What a call writes with; "" where it does not write."""
-    if isinstance(node.func, ast.Attribute):
-        owner = node.func.value.id if isinstance(node.func.value, ast.Name) else "?"
-        name = f"{owner}.{node.func.attr}"
-        if name in WRITERS or node.func.attr in OF_PATHS:
-            return name
-    if not isinstance(node.func, ast.Name) or node.func.id != "open":
-        return ""
-    for mode in [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "mode")]:
-        if isinstance(mode, ast.Constant) and set("wax+") & set(str(mode.value)):
-            return "open"
-    return ""
-
-
-def test_only_the_files_layer_opens_for_writing() -> None:
-    wrong: list[str] = []
-    for path in modules():
-        # What stands in prove/inside runs in the proof's interpreter, without patchkit.
-        if layer(path) == "files" or "inside" in path.parts:
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and (call := writes(node)):
-                wrong.append(f"{path.relative_to(ROOT)}:{node.lineno} {call}")
-    assert wrong == []
-
-
 @pytest.mark.skipif(
     sys.version_info >= (3, 12), reason="runs once, where the old one is looked for"
 )
