@@ -14,11 +14,12 @@ from patchkit.derive.proof_text import kinds
 from patchkit.derive.proofs import proof_module
 from patchkit.derive.records import changed_since, parse_record, record_path
 from patchkit.errors import Finding, Refused, Where
-from patchkit.prove import prove, unproven
-from patchkit.prove.judge import RED
+from patchkit.prove import prove, unproven, variants
+from patchkit.prove.judge import BROKEN, GREEN, NOT_RED, RED, Verdict
 from patchkit.prove.proofs import Proof
 from patchkit.prove.prove import Proven, Prover, Target
 from patchkit.prove.trees import Trees
+from patchkit.prove.variants import Variant
 from patchkit.series.folder import PROOFS
 from patchkit.series.lockfile import Chain
 from patchkit.series.naming import named
@@ -29,7 +30,8 @@ class Opened:
     """A series applied: the trees of its selection, and the proofs that are asked about.
 
     chain: the lock's whole series, which recorded results are compared with. extra: patch ->
-    (kind, place, whether the proof goes red) of each hunk or mutant that was tried.
+    each hunk or mutant that was tried. unsteady: patch -> why nothing was tried, since its proof
+    is not green directly after it.
     """
 
     pin: str
@@ -41,7 +43,8 @@ class Opened:
     wanted: Sequence[str]
     whole: bool
     chain: Chain
-    extra: dict[str, list[tuple[str, str, bool]]] = field(default_factory=dict)
+    extra: dict[str, list[Variant]] = field(default_factory=dict)
+    unsteady: dict[str, Verdict] = field(default_factory=dict)
 
     def targets(self, *, gpu: bool = False) -> list[Target]:
         """The proofs that have a test for this kind of machine, with their trees.
@@ -84,14 +87,20 @@ def tell(quiet: bool) -> Callable[[str, str], None]:
 def run_variants(opened: Opened, prover: Prover, *, hunks: bool, mutants: bool) -> None:
     """Try every hunk left out, and every mutant, of the proofs that run here."""
     for target in opened.targets(gpu=prover.gpu):
-        name = target.proof.patch
+        proof, name = target.proof, target.proof.patch
+        if not hunks and not proof.mutants:
+            continue
         rows = opened.extra.setdefault(name, [])
+        after = variants.control(prover, opened.derived, opened.trees, proof)
+        if after.state != GREEN:
+            opened.unsteady[name] = after
+            continue
         if hunks:
-            trees = prove.left_out_trees(prover, opened.derived, opened.trees, name)
-            rows += [("hunk", *r) for r in prove.killed(prover, target.proof, trees)]
-        if mutants and target.proof.mutants:
-            trees = prove.mutant_trees(prover, opened.derived, opened.trees, target.proof)
-            rows += [("mutant", *r) for r in prove.killed(prover, target.proof, trees)]
+            trees = variants.left_out_trees(prover, opened.derived, opened.trees, name)
+            rows += variants.tried(prover, proof, "hunk", trees)
+        if mutants and proof.mutants:
+            trees = variants.mutant_trees(prover, opened.derived, opened.trees, proof)
+            rows += variants.tried(prover, proof, "mutant", trees)
 
 
 def report(out: Out, opened: Opened, results: Sequence[Proven], *, gpu: bool, hunks: bool) -> None:
@@ -130,8 +139,8 @@ def report(out: Out, opened: Opened, results: Sequence[Proven], *, gpu: bool, hu
                 "green": r.green.state if r.green else None,
                 "seconds": round(r.seconds, 1),
                 "variants": [
-                    {"kind": k, "place": p, "red": red}
-                    for k, p, red in opened.extra.get(r.patch, ())
+                    {"kind": v.kind, "place": v.place, "red": v.red, "state": v.verdict.state}
+                    for v in opened.extra.get(r.patch, ())
                 ],
             }
             for r in results
@@ -155,36 +164,68 @@ def recorded(opened: Opened, patch: str) -> str:
 
 
 def _variants(out: Out, opened: Opened, *, hunks: bool) -> None:
-    tried, left = 0, 0
+    count = {"tried": 0, "red": 0, "broken": 0, "not_proven": 0}
     for name, found in opened.extra.items():
         why = unproven.reasons(opened.folder, name)
-        red = {place: goes_red for kind, place, goes_red in found if kind == "hunk"}
-        for kind, place, goes_red in found:
-            words = "goes red" if goes_red else "NOT PROVEN"
-            reason = f": {why[place]}" if kind == "hunk" and place in why else ""
-            out.line(f"{name}: {kind} {place}: {words}{reason}")
-        if hunks:
-            places, wrong = unproven.judge(name, red, why)
-            tried, left = tried + len(red), left + len(places)
+        for v in found:
+            reason = f": {why[v.place]}" if v.kind == "hunk" and v.place in why else ""
+            out.line(f"{name}: {v.kind} {v.place}: {_WORDS[v.verdict.state]}{reason}")
+        if hunks and name not in opened.unsteady:
+            tried = {v.place: v.verdict for v in found if v.kind == "hunk"}
+            places, wrong = unproven.judge(name, tried, why)
+            count["tried"] += len(tried)
+            count["red"] += len(tried) - len(places)
+            count["broken"] += sum(v.state == BROKEN for v in tried.values())
+            count["not_proven"] += len(places)
             out.find(wrong)
-        out.find(_survived(name, p) for kind, p, red_ in found if kind == "mutant" and not red_)
-    if hunks and opened.whole:
-        for name in opened.without("cpu"):
+        out.find(_survived(name, v) for v in found if v.kind == "mutant" and not v.red)
+    out.find(_unsteady(name, verdict) for name, verdict in opened.unsteady.items())
+    if hunks:
+        for name in opened.without("cpu") if opened.whole else ():
             number = opened.derived.names.index(name)
-            count = sum(1 for _ in opened.derived.outcomes[number].patch.hunks())
-            out.line(f"{name}: {count} hunk(s) not tried: the proof needs a GPU")
-            tried, left = tried + count, left + count
-        out.line(f"{left} of {tried} hunks not proven")
-        out.find(unproven.too_many(left, tried))
+            more = sum(1 for _ in opened.derived.outcomes[number].patch.hunks())
+            out.line(f"{name}: {more} hunk(s) not tried: the proof needs a GPU")
+            count["not_proven"] += more
+        hunks_ = count["red"] + count["not_proven"]
+        out.line(
+            f"{hunks_} hunks: {count['red']} red by assertion, {count['not_proven']} not proven"
+        )
+        out.put(hunks={"hunks": hunks_, **count})
+        if opened.whole:
+            out.find(unproven.too_many(count["not_proven"], hunks_))
+    mutants = [v for found in opened.extra.values() for v in found if v.kind == "mutant"]
+    if mutants:
+        red_ = sum(v.red for v in mutants)
+        out.line(f"{len(mutants)} mutants: {red_} red by assertion")
+        out.put(mutants={"tried": len(mutants), "red": red_})
 
 
-def _survived(patch: str, mutant: str) -> Finding:
+_WORDS = {RED: "goes red", BROKEN: "BROKEN, not red", NOT_RED: "NOT PROVEN"}
+
+
+def _unsteady(patch: str, verdict: Verdict) -> Finding:
+    return Finding(
+        "proof-fails",
+        f"the proof of {patch} is not green directly after it: no hunk or mutant was tried",
+        Where(patch=patch),
+        expected="green without the patches after it",
+        found=verdict.state,
+        details=verdict.why[:12],
+        next=f"a test of the whole series that a later patch decides belongs to that patch's "
+        f"proof; then patchkit prove {patch} --hunks",
+    )
+
+
+def _survived(patch: str, mutant: Variant) -> Finding:
+    broken = mutant.verdict.state == BROKEN
     return Finding(
         "obsolete",
-        f"the proof of {patch} does not see its mutant {mutant}",
+        f"the proof of {patch} does not see its mutant {mutant.place}"
+        if not broken
+        else f"the mutant {mutant.place} of {patch} breaks the proof instead of turning it red",
         Where(patch=patch),
-        expected="every mutant turns the proof red",
-        found="it stays green",
+        expected="every mutant turns the proof red, by an assertion",
+        found=mutant.verdict.why[0] if broken else "it stays green",
         next=f"add a test that fails on it, then patchkit prove {patch} --mutants",
     )
 

@@ -91,9 +91,18 @@ def obsolete(seen: Seen) -> Verdict:
     return Verdict(RED, tuple(failed)) if failed else Verdict(GREEN)
 
 
-def goes_red(seen: Seen) -> bool:
-    """Whether a smaller change (a hunk left out, a mutant) makes the proof fail at all."""
-    return bool(seen.trouble) or any(r["outcome"] == "failed" for r in seen.tests.values())
+def variant(seen: Seen) -> Verdict:
+    """Of a smaller change (a hunk left out, a mutant): RED where a test fails by assertion,
+    BROKEN where none does and something else goes wrong, NOT_RED where nothing does."""
+    if seen.trouble:
+        return Verdict(BROKEN, (seen.trouble,))
+    stray = []
+    for name, row in seen.tests.items():
+        if row["outcome"] == "failed" and row.get("by_assertion"):
+            return Verdict(RED, (f"{name}: {_said(row)}",))
+        if row["outcome"] == "failed":
+            stray.append(f"{name}: {_said(row)}")
+    return Verdict(BROKEN, tuple(stray)) if stray else Verdict(NOT_RED)
 
 
 def _said(row: Mapping[str, Any]) -> str:

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from patchkit.derive.derive import Derived, trees_of
-from patchkit.engine.apply import apply_patch
-from patchkit.engine.model import File, Patch
-from patchkit.engine.parse import parse
-from patchkit.engine.rule import Rule
-from patchkit.errors import Finding, Refused, Where
-from patchkit.files.atomic import read_file
 from patchkit.prove.alike import alike
 from patchkit.prove.children import none_outlives_us
 from patchkit.prove.environment import Environment
-from patchkit.prove.judge import BROKEN, GREEN, RED, Seen, Verdict, goes_red, green, red
+from patchkit.prove.judge import BROKEN, GREEN, RED, Seen, Verdict, green, red
 from patchkit.prove.kept import keep, kept
 from patchkit.prove.proofs import Proof
 from patchkit.prove.run import Where as At
@@ -63,33 +57,54 @@ class Prover:
     told: Callable[[str, str], None] = lambda patch, what: None
     _store_lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def seen(self, proof: Proof, tree: str) -> Seen:
-        """One proof on one tree, from what is known or by running it."""
+    def seen(self, proof: Proof, tree: str, *, first: bool = False) -> Seen:
+        """One proof on one tree, from what is known or by running it.
+
+        first: the run may end at the first test that fails by assertion. Such a run is kept by
+        itself, and never taken for a whole one.
+        """
         kind = "gpu" if self.gpu else "cpu"
-        key = key_of(RULES, kind, proof.sha256, tree, self.environment.digest)
-        group = key_of(RULES, "alike", kind, proof.sha256, self.environment.digest)
-        known = None if self.fresh else kept(self.trees.store, key)
-        if known is None and not self.fresh:
-            with self._store_lock:
-                other = alike(self.trees.store, self.trees.known, group, tree)
-            if other is not None:
-                same = key_of(RULES, kind, proof.sha256, other, self.environment.digest)
-                known = kept(self.trees.store, same)
+        kinds = (kind, f"{kind} first") if first else (kind,)
+        if not self.fresh:
+            for each in kinds:
+                known = self._known(each, proof, tree)
                 if known is not None:
-                    keep(self.trees.store, key, known)
-        if known is not None:
-            return known
+                    return known
         at = At(
             self.environment.python,
             self.trees.folder(tree),
             self.trees.bytecode(tree, self.environment.python, self.environment.short),
         )
-        seen = run_proof(proof.module, at, gpu=self.gpu)
+        seen = run_proof(proof.module, at, gpu=self.gpu, first=first)
         if not seen.lost:
             taken, seen = seen.taken, replace(seen, taken="")
+            cut = any(row["outcome"] == "not run" for row in seen.tests.values())
+            key, group = self._keys(kinds[-1] if cut else kind, proof, tree)
             keep(self.trees.store, key, seen)
             self.trees.store.results.add(group, {tree: Result((), taken)})
         return seen
+
+    def _keys(self, kind: str, proof: Proof, tree: str) -> tuple[str, str]:
+        """The key that a run is kept under, and the group of runs that may speak of others."""
+        digest = self.environment.digest
+        return (
+            key_of(RULES, kind, proof.sha256, tree, digest),
+            key_of(RULES, "alike", kind, proof.sha256, digest),
+        )
+
+    def _known(self, kind: str, proof: Proof, tree: str) -> Seen | None:
+        """What a kept run of that kind says of the tree."""
+        key, group = self._keys(kind, proof, tree)
+        known = kept(self.trees.store, key)
+        if known is not None:
+            return known
+        with self._store_lock:
+            other = alike(self.trees.store, self.trees.known, group, tree)
+        if other is not None:
+            known = kept(self.trees.store, self._keys(kind, proof, other)[0])
+            if known is not None:
+                keep(self.trees.store, key, known)
+        return known
 
     def prove(self, targets: Sequence[Target]) -> list[Proven]:
         """Each target's proof red on its tree before and green on its tree after."""
@@ -132,92 +147,6 @@ def targets_of(
             after = trees[number + 1 if directly else -1]
             out.append(Target(proofs[name], trees[number], after))
     return out
-
-
-def without_hunk(patch: Patch, at: int) -> Patch | None:
-    """The patch less its hunk number `at` (0-based over the whole patch); None where the rest
-    is no patch: its section would be empty."""
-    count = -1
-    sections = []
-    for section in patch.sections:
-        hunks = []
-        for hunk in section.hunks:
-            count += 1
-            if count != at:
-                hunks.append(hunk)
-        if hunks or not section.hunks:
-            sections.append(replace(section, hunks=tuple(hunks)))
-    return replace(patch, sections=tuple(sections)) if sections else None
-
-
-def left_out_trees(
-    prover: Prover, derived: Derived, trees: Sequence[str], name: str
-) -> list[tuple[str, str]]:
-    """For each hunk of `name`, its place in words and the tree after the patch without it.
-
-    The id is "" where the rest does not apply without that hunk (the hunk is needed by others).
-    """
-    number = derived.names.index(name)
-    store = prover.trees.store
-    before = store.tree(trees[number])
-    patch = derived.outcomes[number].patch
-    out = []
-    for at, (section, hunk_number, _) in enumerate(patch.hunks()):
-        place = f"{section.path.removeprefix('b/')} hunk {hunk_number}"
-        rest = without_hunk(patch, at)
-        changes: Mapping[str, File | None] = {}
-        if rest is not None:
-            root = derived.outcomes[number].root
-            outcome = apply_patch(before, rest, Rule(), root)
-            if outcome.state != "applied":
-                out.append((place, ""))
-                continue
-            changes = outcome.changes
-        out.append((place, store.write_tree(trees[number], changes)))
-    return out
-
-
-def mutant_trees(
-    prover: Prover, derived: Derived, trees: Sequence[str], proof: Proof
-) -> list[tuple[str, str]]:
-    """For each mutant of the proof its name and the patched tree with it. Raises Refused where a
-    mutant does not apply."""
-    store = prover.trees.store
-    number = derived.names.index(proof.patch)
-    out = []
-    for path in proof.mutants:
-        after = store.tree(trees[number + 1])
-        outcome = apply_patch(after, parse(read_file(path), path.name), Rule())
-        if outcome.state != "applied":
-            raise Refused(
-                Finding(
-                    "proof-broken",
-                    f"the mutant {path.name} does not apply to the tree after its patch",
-                    Where(patch=proof.patch, file=str(path.name)),
-                    expected="a small wrong edit of the patched tree",
-                    found=outcome.state,
-                    next=f"make it anew: git diff in patchkit edit {proof.patch}",
-                )
-            )
-        out.append((path.stem, store.write_tree(trees[number + 1], outcome.changes)))
-    return out
-
-
-def killed(
-    prover: Prover, proof: Proof, variants: Iterable[tuple[str, str]]
-) -> list[tuple[str, bool]]:
-    """For each variant (place, tree id) whether the proof goes red on it."""
-    found = list(variants)
-    for _, tree in found:
-        if tree:
-            prover.trees.folder(tree)
-
-    def one(variant: tuple[str, str]) -> tuple[str, bool]:
-        place, tree = variant
-        return place, (not tree or goes_red(prover.seen(proof, tree)))
-
-    with none_outlives_us(), ThreadPoolExecutor(prover.workers) as pool:
-        return list(pool.map(one, found))
 
 
 __all__ = ["GPU_ONLY", "NOT_PROVEN", "NO_PROOF", "PROVEN", "Proven", "Prover", "Target", "trees_of"]

@@ -30,10 +30,13 @@ class Where:
     bytecode: str
 
 
-def run_proof(module: Path, where: Where, *, gpu: bool = False, threads: int = 1) -> Seen:
+def run_proof(
+    module: Path, where: Where, *, gpu: bool = False, first: bool = False, threads: int = 1
+) -> Seen:
     """Run the tests of `module` with `where.tree` first on the path; what was seen.
 
-    gpu: run the tests marked gpu, else all others. threads: for torch and its like.
+    gpu: run the tests marked gpu, else all others. first: end at the first test that fails by
+    assertion. threads: for torch and its like.
     """
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="patchkit-proof-") as scratch:
@@ -56,6 +59,8 @@ def run_proof(module: Path, where: Where, *, gpu: bool = False, threads: int = 1
         ]
         env = _environment(module, where, report, scratch, threads)
         watched = env["PK_WATCH"] = os.path.join(scratch, "watched")
+        if first:
+            env["PK_FIRST"] = "1"
         code, printed = run_child(line, env, scratch, SECONDS)
         tail = printed.decode("utf-8", "replace")[-2000:]
         seconds = time.monotonic() - began

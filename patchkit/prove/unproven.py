@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from patchkit.errors import Finding, Where
+from patchkit.prove.judge import RED, Verdict
 from patchkit.series.folder import PROOFS
 
 ALLOWED = 0.1
@@ -29,18 +30,22 @@ def reasons(series_folder: Path, patch: str) -> dict[str, str]:
 
 
 def judge(
-    patch: str, red: Mapping[str, bool], why: Mapping[str, str]
+    patch: str, tried: Mapping[str, Verdict], why: Mapping[str, str]
 ) -> tuple[list[str], list[Finding]]:
     """The places that are not proven, and what is wrong with the reasons: none for a hunk that
-    needs one, or one for a hunk that is proven or not there."""
-    left = [place for place, goes_red in red.items() if not goes_red]
+    needs one, or one for a hunk that is proven or not there.
+
+    A proof that breaks without a hunk says that something is wrong, not what: that is not red.
+    """
+    left = [place for place, verdict in tried.items() if verdict.state != RED]
     wrong = [
         Finding(
             "obsolete",
-            f"the proof of {patch} does not need {place}",
+            f"the proof of {patch} does not go red without {place}",
             Where(patch=patch),
-            expected="the proof goes red without it, or a reason",
-            found="it stays green, and no reason is stated",
+            expected="a test fails by assertion without it, or a reason",
+            found=f"it is {tried[place].state}, and no reason is stated",
+            details=tried[place].why[:3],
             next=f"a test that needs it, or a line `{place}: reason` in "
             f"proofs/{patch.removesuffix('.patch')}.unproven",
         )
@@ -53,11 +58,11 @@ def judge(
             f"a reason is stated for {place} of {patch}, which needs none",
             Where(patch=patch),
             expected="reasons for hunks that are not proven only",
-            found="proven" if place in red else "no such hunk",
+            found="proven" if place in tried else "no such hunk",
             next=f"remove the line from proofs/{patch.removesuffix('.patch')}.unproven",
         )
         for place in why
-        if red.get(place, True)
+        if place not in tried or tried[place].state == RED
     ]
     return left, wrong
 

@@ -2,7 +2,7 @@
 
 Standard library and pytest only: patchkit itself is not installed there. PK_REPORT names the
 file to write, PK_PROOFS the folder of the proofs, PK_TREE the tree whose files are
-watched (pk_watch.py).
+watched (pk_watch.py). With PK_FIRST the run ends at the first test that fails by assertion.
 """
 
 import json
@@ -76,6 +76,8 @@ class Recorder:
             row["by_assertion"] = report.when == "call" and by_assertion(call.excinfo)
             row["error"] = str(report.longrepr)[-3000:]
             row["line"] = call.excinfo.exconly()[:400] if call.excinfo else ""
+            if row["by_assertion"] and "PK_FIRST" in os.environ:
+                item.session.shouldstop = "a test failed by assertion"
         elif report.when == "call" and report.passed:
             row["outcome"] = "passed"
 

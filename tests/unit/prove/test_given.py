@@ -43,7 +43,7 @@ def test_a_hunk_that_the_proof_does_not_need_is_named_with_its_reason(
     patch.write_text(f"{patch.read_text()}{more}-    return 0\n+    return -0\n \n \n")
     code, text = prove(deeper, "--hunks")
     assert code == 1
-    assert "the proof of deeper.patch does not need engine/lanes.py hunk 1" in text
+    assert "the proof of deeper.patch does not go red without engine/lanes.py hunk 1" in text
     assert "too many hunks are not proven" in text
     why = "engine/lanes.py hunk 1: the same number\n"
     (deeper.series / "proofs" / "deeper.unproven").write_text(why)

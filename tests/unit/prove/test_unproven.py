@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from patchkit.prove import unproven
+from patchkit.prove.judge import NOT_RED, RED, Verdict
+
+GREEN, SEEN = Verdict(NOT_RED), Verdict(RED)
 
 
 def test_reasons_are_read_by_place(tmp_path: Path) -> None:
@@ -17,16 +20,16 @@ def test_reasons_are_read_by_place(tmp_path: Path) -> None:
 
 
 def test_a_hunk_that_stays_green_needs_a_reason() -> None:
-    left, wrong = unproven.judge("p.patch", {"a hunk 1": True, "a hunk 2": False}, {})
+    left, wrong = unproven.judge("p.patch", {"a hunk 1": SEEN, "a hunk 2": GREEN}, {})
     assert left == ["a hunk 2"]
-    assert [f.message for f in wrong] == ["the proof of p.patch does not need a hunk 2"]
-    left, wrong = unproven.judge("p.patch", {"a hunk 2": False}, {"a hunk 2": "a comment"})
+    assert [f.message for f in wrong] == ["the proof of p.patch does not go red without a hunk 2"]
+    left, wrong = unproven.judge("p.patch", {"a hunk 2": GREEN}, {"a hunk 2": "a comment"})
     assert (left, wrong) == (["a hunk 2"], [])
 
 
 def test_a_reason_for_a_proven_or_missing_hunk_is_wrong() -> None:
     why = {"a hunk 1": "x", "a hunk 9": "y"}
-    _, wrong = unproven.judge("p.patch", {"a hunk 1": True}, why)
+    _, wrong = unproven.judge("p.patch", {"a hunk 1": SEEN}, why)
     assert [f.found for f in wrong] == ["proven", "no such hunk"]
 
 
