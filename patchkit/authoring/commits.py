@@ -14,7 +14,7 @@ from patchkit.authoring.builder import Builder
 from patchkit.authoring.form import Row
 from patchkit.authoring.messages import FOLD, Told, header_of, names_in
 from patchkit.authoring.names import free_name, from_subject, patch_name
-from patchkit.authoring.proofs import proof_files
+from patchkit.authoring.proofs import module_of, proof_files
 from patchkit.authoring.proofs import renamed as proofs_renamed
 from patchkit.authoring.refresh import Refreshed, locate, moved, renamed
 from patchkit.authoring.sealing import seal
@@ -32,6 +32,7 @@ from patchkit.series.header import Header
 from patchkit.store.tree import StoreTree
 
 ADVICE = "git rebase -i --autosquash base in the work tree, then patchkit refresh --from-commits"
+DROPPED = "dropped"
 
 
 @dataclass
@@ -79,7 +80,7 @@ def refresh_commits(standing: Standing, point: Point, at: str, moment: When) -> 
                 _write(builder, commits, by_name[name], known.get(name), guard)
             else:
                 builder.keep(known[name])
-    gone = {name: "dropped" for name in standing.names if name not in order}
+    gone = {name: DROPPED for name in standing.names if name not in order}
     for piece in pieces:
         if piece.like in gone:
             gone[piece.like] = f"renamed {piece.name}"
@@ -87,14 +88,57 @@ def refresh_commits(standing: Standing, point: Point, at: str, moment: When) -> 
             if other in gone:
                 gone[other] = f"folded into {piece.name}"
     last = order.index(pieces[-1].name) + 1 if pieces else 0
+    proofs = _proofs(builder, pieces, gone)
+    return Refreshed(
+        seal(builder, gone=gone, proofs=proofs), pieces[-1].name if pieces else "", last
+    )
+
+
+def _proofs(
+    builder: Builder, pieces: Sequence[Piece], gone: Mapping[str, str]
+) -> dict[str, File | None]:
+    """What becomes of the proofs: they go with a new name, and with a patch that is dropped.
+
+    Of a patch that was folded into another the tests still speak: they are the other's where that
+    has none; else they stay, and it is said that nothing runs them.
+    """
+    standing = builder.standing
     folder = standing.project.series_folder(standing.pin.name)
-    proofs: dict[str, File | None] = {}
+    out: dict[str, File | None] = {}
+
+    def there(patch: str) -> bool:
+        module = module_of(patch)
+        return out[module] is not None if module in out else module in proof_files(folder, patch)
+
     for piece in pieces:
         if piece.like and piece.like != piece.name:
             found = proof_files(folder, piece.like)
-            proofs.update(proofs_renamed(found, piece.like, piece.name))
-    return Refreshed(
-        seal(builder, gone=gone, proofs=proofs), pieces[-1].name if pieces else "", last
+            out.update(proofs_renamed(found, piece.like, piece.name))
+    for piece in pieces:
+        for other in piece.others:
+            found = proof_files(folder, other) if gone.get(other) else {}
+            if not found:
+                continue
+            if there(piece.name):
+                builder.find([_two_proofs(standing.pin.name, other, piece.name)])
+            else:
+                out.update(proofs_renamed(found, other, piece.name))
+    for name, state in gone.items():
+        if state == DROPPED:
+            out.update(dict.fromkeys(proof_files(folder, name)))
+    return out
+
+
+def _two_proofs(pin: str, other: str, name: str) -> Finding:
+    ours, theirs = (f"series/{pin}/{module_of(patch)}" for patch in (name, other))
+    return Finding(
+        "unused",
+        f"{show_path(other)} is folded into {show_path(name)}, and both have a proof",
+        Where(patch=other, file=theirs),
+        expected="one proof a patch",
+        found=f"{ours}, too",
+        next=f"move its tests into {ours}, then: git rm -r {theirs}",
+        note=True,
     )
 
 

@@ -91,7 +91,10 @@ class _Run:
             self.refuse(incoming, others)
             return
         self.builder.find(others)
-        said = (*incoming.said, *said_of(patch, outcome, raw, self.how.recount))
+        # Of a mail that is one of several, or stands in the series, its form is no news.
+        known = in_place or any(words.startswith("mail ") for words in incoming.said)
+        silent = incoming.made or (known and raw.shape == "mail")
+        said = (*incoming.said, *said_of(patch, outcome, raw, self.how.recount, made=silent))
         header, more = self.header(incoming, raw, like, in_place)
         guard = incoming.guard
         if self.how.guard is not None:
@@ -134,7 +137,7 @@ class _Run:
             again = apply_patch(tree, patch, ends, root, incoming.reverse)
             # Where that settles some hunks only, what is left is told without the line ends.
             fewer = again.state == "refused" and again.findings != outcome.findings
-            if again.state == "applied" or fewer:
+            if again.state != "refused" or fewer:
                 note = Finding("line-endings", LINE_ENDS, Where(patch=patch.name), note=True)
                 return replace(again, notes=(*again.notes, note))
         return outcome

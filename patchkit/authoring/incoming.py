@@ -37,7 +37,8 @@ class Incoming:
     """One patch that came. where: the file, for messages. said: what was found out about it.
 
     strip, reverse, guard: what a series file says of it; strip None: to be found. fixed: the name
-    is somebody's choice, not made up from a file or a subject.
+    is somebody's choice, not made up from a file or a subject. made: no file came, the mail is
+    ours.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Incoming:
     guard: str | None = None
     said: tuple[str, ...] = ()
     fixed: bool = False
+    made: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from patchkit.engine.apply import apply_patch
 from patchkit.engine.model import Overlay, Patch
 from patchkit.engine.outcome import Outcome
 from patchkit.engine.quote import show_path
-from patchkit.engine.rule import Rule
+from patchkit.engine.rule import Allow, Rule
 from patchkit.engine.strip import Root
 from patchkit.errors import Finding, Where
 from patchkit.series.header import Header
@@ -26,14 +26,17 @@ LINE_ENDS = "the patch was read with the line ends of the files"
 _FUZZ = re.compile(r"Patchkit-Allow: fuzz=([0-9])")
 
 
-def said_of(patch: Patch, outcome: Outcome, header: Header, recount: bool) -> list[str]:
-    """What was found out, in words."""
+def said_of(
+    patch: Patch, outcome: Outcome, header: Header, recount: bool, *, made: bool = False
+) -> list[str]:
+    """What was found out, in words. made: no file came, so there is nothing to say of its form."""
     root, said = outcome.root, []
     if root.strip != 1 or root.directory:
         at = f", in {show_path(root.directory)}/" if root.directory else ""
         said.append(f"read as -p{root.strip}{at}")
     shape = {"mail": "a mail", "dep3": "DEP-3 header", "prose": "text above", "none": "bare diff"}
-    said.append(shape[header.shape])
+    if not made:
+        said.append(shape[header.shape])
     moved = [p for p in outcome.places if p.offset]
     if moved:
         shown = ", ".join(f"{show_path(p.file)} hunk {p.hunk} {p.offset:+d}" for p in moved[:SHOWN])
@@ -52,7 +55,9 @@ def said_of(patch: Patch, outcome: Outcome, header: Header, recount: bool) -> li
 def there(builder: Builder, incoming: Incoming, patch: Patch, outcome: Outcome) -> Finding:
     """A patch that the tree has already: in the upstream, or in a patch of the series."""
     base = Overlay(builder.standing.tree)
-    found = apply_patch(base, patch, Rule(), outcome.root, incoming.reverse)
+    ends = any(note.message == LINE_ENDS for note in outcome.notes)
+    rule = Rule(allow=Allow(line_endings="target" if ends else ""))
+    found = apply_patch(base, patch, rule, outcome.root, incoming.reverse)
     upstream = found.state == "already-applied"
     by = [
         show_path(built.entry.patch)

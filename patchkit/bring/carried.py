@@ -76,7 +76,9 @@ def _one(tree: Overlay, piece: Piece) -> Incoming:
     moved = _offset(piece.before, tree, piece.changes)
     tree.changes.update(done.changes)
     said = (*piece.said, "merged onto the pin") if moved else piece.said
-    return Incoming(piece.name, data, piece.where, 1, False, piece.guard, said, piece.fixed)
+    return Incoming(
+        piece.name, data, piece.where, 1, False, piece.guard, said, piece.fixed, made=True
+    )
 
 
 def _offset(before: Files, now: Files, changes: Mapping[str, File | None]) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from patchkit.cli.out import Out, state_shown
+from patchkit.cli.out import Out
+from patchkit.engine.said import state_shown
 
 if TYPE_CHECKING:
     from patchkit.target.installed import Done
@@ -165,8 +166,12 @@ def report(out: Out, done: Done, asked: Asked, titles: Sequence[str]) -> None:
     for number, plan in enumerate(shown):
         for outcome in plan.outcomes:
             out.find(outcome.notes)
-        _table(out, plan, titles[number] if titles else "", done.ok, done.ok and not asked.check)
-        patches += [_patch(outcome, plan) for outcome in plan.outcomes]
+        states = [
+            state_shown(o.state, ok=done.ok, written=done.ok and not asked.check)
+            for o in plan.outcomes
+        ]
+        _table(out, plan, titles[number] if titles else "", states)
+        patches += [_patch(o, plan, s) for o, s in zip(plan.outcomes, states, strict=True)]
     caches = [cache for plan in done.plans for cache in caches_of(plan)] if done.ok else []
     if done.ok:
         notes = [cuda_note(plan.dist) for plan in done.plans]
@@ -205,25 +210,24 @@ def _last(out: Out, done: Done, asked: Asked) -> None:
         out.line(f"take it back with: {asked.words().revert}")
 
 
-def _table(out: Out, plan: Plan, title: str, ok: bool, written: bool) -> None:
+def _table(out: Out, plan: Plan, title: str, states: Sequence[str]) -> None:
     rows = []
-    for outcome in plan.outcomes:
+    for outcome, state in zip(plan.outcomes, states, strict=True):
         offsets = [f"{p.offset:+d}" for p in outcome.places if p.offset]
         fuzz = max((p.fuzz for p in outcome.places), default=0)
         notes = ([f"offset {', '.join(offsets)}"] if offsets else []) + (
             [f"fuzz {fuzz}"] if fuzz else []
         )
-        state = state_shown(outcome.state, ok=ok, written=written)
         rows.append((outcome.patch.name, str(len(outcome.changes)), state, "; ".join(notes)))
     if rows:
         name = f"{plan.dist.name} {plan.dist.version}" + (f": {title}" if title else "")
         out.table(name, ("patch", "files", "state", ""), rows, right="files")
 
 
-def _patch(outcome: Any, plan: Plan) -> dict[str, Any]:
+def _patch(outcome: Any, plan: Plan, state: str) -> dict[str, Any]:
     from patchkit.cli.apply_loose import patch_json
 
-    return {**patch_json(outcome), "package": plan.dist.name}
+    return {**patch_json(outcome, state), "package": plan.dist.name}
 
 
 def _package(plan: Plan) -> dict[str, Any]:

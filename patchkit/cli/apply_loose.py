@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from patchkit.cli.out import Out, state_shown
+from patchkit.cli.out import Out
+from patchkit.engine.said import state_shown
 from patchkit.errors import Finding, Refused, UsageFault
 
 if TYPE_CHECKING:
@@ -134,9 +135,10 @@ def report(out: Out, done: Result, to: str, check: bool) -> None:
     out.find(done.findings)
     for outcome in done.outcomes:
         out.find(outcome.notes)
-    rows = []
+    rows, patches = [], []
     for outcome in done.outcomes:
         state = state_shown(outcome.state, ok=done.ok, written=done.ok and not check)
+        patches.append(patch_json(outcome, state))
         offsets = [f"{p.offset:+d}" for p in outcome.places if p.offset]
         fuzz = max((p.fuzz for p in outcome.places), default=0)
         notes = ([f"offset {', '.join(offsets)}"] if offsets else []) + (
@@ -148,7 +150,7 @@ def report(out: Out, done: Result, to: str, check: bool) -> None:
     out.put(
         to=os.path.abspath(to),
         changed=list(done.changed),
-        patches=[patch_json(outcome) for outcome in done.outcomes],
+        patches=patches,
     )
     if not done.ok:
         out.line("nothing was written")
@@ -162,11 +164,11 @@ def report(out: Out, done: Result, to: str, check: bool) -> None:
         )
 
 
-def patch_json(outcome: Outcome) -> dict[str, object]:
-    """One patch of the JSON result."""
+def patch_json(outcome: Outcome, state: str) -> dict[str, object]:
+    """One patch of the JSON result. state: as the table has it."""
     row: dict[str, object] = {
         "patch": outcome.patch.name,
-        "state": outcome.state,
+        "state": state,
         "files": sorted(outcome.changes),
         "places": [
             {"file": p.file, "hunk": p.hunk, "line": p.line, "offset": p.offset, "fuzz": p.fuzz}

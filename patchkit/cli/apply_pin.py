@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from patchkit.cli.out import Out, state_shown
+from patchkit.cli.out import Out
+from patchkit.engine.said import state_shown
 from patchkit.errors import PatchkitError
 
 if TYPE_CHECKING:
@@ -96,7 +97,10 @@ def _summary(out: Out, ready: Prepared, stack: str, became: str) -> None:
         (r.patch, str(r.files), f"+{r.added}", f"-{r.removed}", r.guard or "", state)
         for r, state in zip(ready.rows, states, strict=True)
     ]
-    patches = [{"patch": r.patch, "guard": r.guard, "state": r.state} for r in ready.rows]
+    patches = [
+        {"patch": r.patch, "guard": r.guard, "state": state}
+        for r, state in zip(ready.rows, states, strict=True)
+    ]
     title = f"{ready.pin.name}, stack {stack}"
     out.table(title, ("patch", "files", "+", "-", "guard", "state"), rows, right="files + -")
     tree = ready.chain.tree if ready.chain else ""

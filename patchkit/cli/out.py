@@ -79,13 +79,6 @@ class Out:
         return code
 
 
-def state_shown(state: str, *, ok: bool, written: bool) -> str:
-    """A patch's state for a table: nothing was applied where nothing was written."""
-    if state != "applied" or written:
-        return state
-    return "would apply" if ok else "not written"
-
-
 def show_finding(finding: Finding) -> None:
     """One finding on standard error, every part on a line of its own."""
     w = finding.where

@@ -73,7 +73,13 @@ def run(
     from patchkit.cli.offered import not_pinned, offer
     from patchkit.cli.out import Out
     from patchkit.cli.progress import progress
-    from patchkit.cli.rebase_asked import goes_on, none_under_way, require_new, under_way
+    from patchkit.cli.rebase_asked import (
+        goes_on,
+        none_under_way,
+        onto_needed,
+        require_new,
+        under_way,
+    )
     from patchkit.rebase import reasons
     from patchkit.rebase import state as states
     from patchkit.rebase.onto import widened, write_pin
@@ -98,7 +104,7 @@ def run(
             if go_on:
                 raise Refused(none_under_way())
             if onto is None:
-                raise UsageFault.because("--onto is needed: the release", next="--onto v0.33.0")
+                raise onto_needed(project, held.pin(pin))
             old = held.pin(pin)
             target = widened(held.bases, old, [onto])[0]
             held.project = held.bases.project

@@ -9,7 +9,26 @@ from patchkit.errors import Finding, Refused, UsageFault, Where
 
 if TYPE_CHECKING:
     from patchkit.authoring.session import Session
+    from patchkit.derive.project import Project
     from patchkit.rebase.state import State
+    from patchkit.series.pins import Pin
+
+
+def onto_needed(project: Project, pin: Pin) -> UsageFault:
+    """No release is named: the pins of this project that could be, the ones without a series
+    first."""
+    from patchkit.rebase.releases import wanted
+
+    try:
+        later = [p.name for p in wanted(project, pin, [], every=False)]
+    except UsageFault as fault:
+        (none,) = fault.findings
+        return UsageFault.because(f"--onto is needed, and {none.message}", next=none.next)
+    free = [name for name in later if not project.has_series(name)]
+    return UsageFault.because(
+        f"--onto is needed: the release ({', '.join(later)})",
+        next=f"patchkit rebase --pin {pin.name} --onto {(free or later)[0]} --plan",
+    )
 
 
 def require_new(held: Session, state: State, only_plan: bool) -> None:

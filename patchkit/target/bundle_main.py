@@ -86,6 +86,7 @@ def _words(program: str, site: str | None) -> Words:
 
 
 def _apply(sites: Sequence[str], packets: Sequence[Packet], words: Words, *, dry: bool) -> int:
+    from patchkit.engine.said import state_shown
     from patchkit.target.installed import apply_pins
     from patchkit.target.installed_cut import left_out_notes
     from patchkit.target.installed_hints import caches_of, cuda_note
@@ -101,7 +102,8 @@ def _apply(sites: Sequence[str], packets: Sequence[Packet], words: Words, *, dry
         say(f"{plan.dist.name} {plan.dist.version}: {packet.title}, series {packet.digest[:12]}")
         for outcome in plan.outcomes:
             tell(outcome.notes)
-            say(f"  {outcome.state:16} {outcome.patch.name}")
+            state = state_shown(outcome.state, ok=done.ok, written=done.ok and not dry)
+            say(f"  {state:16} {outcome.patch.name}")
     if not done.ok:
         say("nothing was written")
         return REFUSED

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from patchkit.authoring.commits import merged_order
+from patchkit.authoring.commits import merged_order, refresh_commits
 from patchkit.authoring.form import HEADER, NEW, REFRESHED, RENUMBERED, UNCHANGED
+from patchkit.authoring.workplace import read_point
 from patchkit.errors import Refused
 from patchkit.series.header import parse_header
-from tests.unit.authoring.making import AUTHOR, Bench
+from tests.unit.authoring.making import AUTHOR, MOMENT, Bench
 
 LANES = "engine/lanes.py"
 GATES = "engine/gates.py"
@@ -87,6 +88,52 @@ def test_rebase_reorders_and_drops(three: Bench) -> None:
     assert order(three) == ["c.patch", "b.patch #+fast"]
     assert not (three.series / "a.patch").exists()
     assert three.check() == []
+
+
+def proofs(bench: Bench, *names: str) -> dict[str, bytes]:
+    """Proofs of these patches, each with a mutant, under the lock; what is there now."""
+    folder = bench.series / "proofs"
+    for name in names:
+        (folder / f"{name}.mutants").mkdir(parents=True)
+        (folder / f"test_{name}.py").write_text(f"def test_{name}() -> None: ...\n")
+        (folder / f"{name}.mutants" / "one.diff").write_text(f"{name}\n")
+    return {
+        str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()
+    }
+
+
+def test_the_proof_of_a_dropped_patch_goes_with_it(three: Bench) -> None:
+    before = proofs(three, "a", "b")
+    rebase(three, "pick {c}\npick {b}")
+    assert three.from_commits()["a.patch"] == "dropped"
+    assert proofs(three) == {path: before[path] for path in ("test_b.py", "b.mutants/one.diff")}
+    assert three.check() == []
+
+
+def test_the_proof_of_a_folded_patch_is_that_of_the_other(three: Bench) -> None:
+    before = proofs(three, "b")
+    rebase(three, "pick {a}\nsquash {b}\npick {c}")
+    assert three.from_commits()["b.patch"] == "folded into a.patch"
+    assert proofs(three) == {
+        "test_a.py": before["test_b.py"],
+        "a.mutants/one.diff": before["b.mutants/one.diff"],
+    }
+    assert three.check() == []
+
+
+def test_two_proofs_of_a_folded_patch_stay_and_are_said(three: Bench) -> None:
+    before = proofs(three, "a", "b")
+    rebase(three, "pick {a}\nsquash {b}\npick {c}")
+    with three.session() as (_, standing):
+        point = read_point(str(three.tree))
+        assert point is not None
+        done = refresh_commits(standing, point, str(three.tree), MOMENT)
+    (note,) = [f for f in done.ready.findings if f.name == "unused"]
+    assert note.note
+    assert note.where.file == "series/v1/proofs/test_b.py"
+    assert "move its tests into series/v1/proofs/test_a.py" in note.next
+    three.from_commits()
+    assert proofs(three) == before
 
 
 def test_a_squashed_patch_is_folded_and_said(three: Bench) -> None:

@@ -149,6 +149,22 @@ def test_a_patch_with_crlf_for_a_file_without_is_read_with_the_files_ends(
     assert bench.check() == []
 
 
+def test_a_patch_with_crlf_that_the_tree_has_is_there_already(bench: Bench, came: Path) -> None:
+    bench.add_patch("five", (LANES, "line 5\n", "line five\n"))
+    ours = write(came / "x.patch", BARE.replace("\n", "\r\n"))
+    (finding,) = [f for f in refused(bench, ours) if not f.note]
+    assert (finding.name, finding.where.patch) == ("duplicate", "x.patch")
+    assert "in five.patch already" in finding.message
+
+
+def test_a_patch_with_crlf_that_the_upstream_has_is_upstreamed(bench: Bench, came: Path) -> None:
+    there = BARE.replace("-line 5\n+line five\n", "-line V\n+line 5\n").replace("\n", "\r\n")
+    (finding,) = [f for f in refused(bench, write(came / "y.patch", there)) if not f.note]
+    assert finding.name == "upstreamed"
+    assert "in the upstream already" in finding.message
+    assert finding.next == "leave it out"
+
+
 def test_of_a_patch_with_crlf_the_hunk_that_does_not_hold_is_shown_without_them(
     bench: Bench, came: Path
 ) -> None:

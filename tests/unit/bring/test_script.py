@@ -27,6 +27,7 @@ def test_what_it_changed_is_a_patch(mine: SmallProject) -> None:
     assert "-DEPTH = 2\n+DEPTH = 3\n" in text
     assert "Made by: ./deepen.sh {tree}\n" in text
     assert str(mine.at) not in text
+    assert "a mail" not in done.out
     assert {p: p.read_bytes() for p in mine.base.rglob("*") if p.is_file()} == before
     assert done.err == ""
     assert mine.run("check").code == 0

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,6 +41,28 @@ def test_only_a_run_that_wrote_says_applied(loose: Desk) -> None:
     assert states(done.out) == ["not written", "refused"]
     assert states(loose.run("apply", "x.patch", "--to", "d").out) == ["applied"]
     assert states(loose.run("apply", "x.patch", "--to", "d").out) == ["already-applied"]
+
+
+def told(body: dict[str, Any]) -> list[str]:
+    return [row["state"] for row in body["patches"]]
+
+
+def test_json_says_what_the_table_says(loose: Desk) -> None:
+    assert told(loose.json("apply", "x.patch", "--to", "d", "--check")) == ["would apply"]
+    body = loose.json("apply", "x.patch", "wrong.patch", "--to", "d", code=1)
+    assert told(body) == ["not written", "refused"]
+    assert told(loose.json("apply", "x.patch", "--to", "d")) == ["applied"]
+    assert told(loose.json("apply", "x.patch", "--to", "d")) == ["already-applied"]
+
+
+def test_so_does_the_json_of_a_pin_s_series(begun: Desk) -> None:
+    apply = ("apply", "--pin", "base", "--to", "out")
+    assert told(begun.json(*apply, "--check")) == ["would apply"]
+    (begun.at / "out").mkdir()
+    (begun.at / "out" / "mine").write_text("")
+    assert told(begun.json(*apply, "--check", code=1)) == ["not written"]
+    (begun.at / "out" / "mine").unlink()
+    assert told(begun.json(*apply)) == ["applied"]
 
 
 def test_so_it_is_with_a_pin_s_series(begun: Desk) -> None:

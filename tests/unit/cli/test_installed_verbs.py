@@ -112,6 +112,8 @@ def test_two_pins_are_one_transaction(bench: Bench) -> None:
     looked = bench.run("apply", *pins, *bench.here, "--check")[1]
     assert looked.count("would apply") == 3
     assert " applied" not in looked
+    looked_at = bench.json("apply", *pins, *bench.here, "--check")
+    assert [p["state"] for p in looked_at["patches"]] == ["would apply"] * 3
     body = bench.json("apply", *pins, *bench.here)
     assert body["exit"] == 0, body["findings"]
     assert [p["name"] for p in body["packages"]] == ["engine", "other"]

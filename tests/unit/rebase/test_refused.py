@@ -68,6 +68,18 @@ def test_a_state_that_cannot_be_read_is_named_and_abort_is_the_way_out(
     assert stopped.run("check", "--pin", "v1.0").code == 0
 
 
+def test_without_a_release_the_projects_own_pins_are_named(locked: SmallProject) -> None:
+    project = with_sources(locked)
+    done = project.run("rebase", "--pin", "v1.0")
+    named(done, 2, "--onto is needed, and no later pin than v1.0", "patchkit pin NAME --add")
+    release(project, "v1.1", {})
+    release(project, "v2.0", {"engine/plan.py": ("DEPTH = 2", "DEPTH = limit()")})
+    done = project.run("rebase", "--pin", "v1.0")
+    named(done, 2, "(v1.1, v2.0)", "next:     patchkit rebase --pin v1.0 --onto v1.1 --plan")
+    assert project.run("rebase", "--pin", "v1.0", "--onto", "v1.1").code == 0
+    named(project.run("rebase", "--pin", "v1.0"), 2, "--pin v1.0 --onto v2.0 --plan")
+
+
 def test_no_folder_but_the_rebases_own_is_removed(stopped: SmallProject, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()

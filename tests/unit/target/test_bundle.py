@@ -94,7 +94,9 @@ def test_check_says_what_is_there(bundle: Bundle, site: Site) -> None:
     pristine = bundle.run("check", *at)
     assert (pristine.returncode, "partly-applied" in pristine.stderr) == (1, True)
     assert "engine-patch.pyz apply" in pristine.stderr, "the next command is the bundle's own"
-    bundle.run("apply", *at)
+    looked = bundle.run("apply", "--check", *at).stdout
+    assert ("would apply" in looked, "  applied" in looked) == (True, False)
+    assert "  applied" in bundle.run("apply", *at).stdout
     fine = bundle.run("check", *at)
     assert fine.returncode == 0, fine.stderr
     assert "stack default of v1.0" in fine.stdout
