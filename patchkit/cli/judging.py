@@ -83,6 +83,8 @@ def upstream_tests(out: Out, opened: Opened, prover: Prover) -> None:
     rows = []
     for r in results:
         rows.append((r.file, r.state, str(r.passed), str(r.failed), f"{r.seconds:.0f} s"))
+        for words, number in r.reasons:
+            out.line(f"{r.file}: {number} on both trees {words}")
         out.find(
             Finding(
                 "proof-broken",
@@ -97,6 +99,11 @@ def upstream_tests(out: Out, opened: Opened, prover: Prover) -> None:
         )
     columns = ("tests", "state", "passed", "not passed", "time")
     out.table("", columns, rows, right="passed not time")
+    same = [r for r in results if r.state == "same"]
+    out.line(
+        f"{len(same)} of {len(results)} files give the same on both trees: "
+        f"{sum(r.passed for r in same)} tests pass, {sum(r.failed for r in same)} do not"
+    )
     out.put(
         upstream=[
             {
@@ -106,6 +113,7 @@ def upstream_tests(out: Out, opened: Opened, prover: Prover) -> None:
                 "passed": r.passed,
                 "not_passed": r.failed,
                 "differs": [list(d) for d in r.differs],
+                "reasons": [list(reason) for reason in r.reasons],
             }
             for r in results
         ]

@@ -3,10 +3,15 @@
 Standard library and pytest only: patchkit itself is not installed there. PK_REPORT names the
 file to write, PK_PROOFS the folder of the proofs, PK_TREE the tree whose files are
 watched (pk_watch.py). With PK_FIRST the run ends at the first test that fails by assertion.
+
+PK_DONE names a list of tests that are left out. PK_SECONDS: no test begins after as many;
+PK_TEST_SECONDS: a test that takes more is ended. The outcome of what was not judged says so.
 """
 
+import contextlib
 import json
 import os
+import signal
 import sys
 import time
 
@@ -36,6 +41,29 @@ if "PK_PRELUDE" in os.environ:
     )  # it stays; what the tests' package needs before it is imported
 
 
+class OutOfTime(BaseException):
+    """A test took too long. No product catches it as its own."""
+
+
+def ring(number, frame):
+    raise OutOfTime("the test took too long")
+
+
+@contextlib.contextmanager
+def limited():
+    """Ends what takes more than PK_TEST_SECONDS, where that is set."""
+    seconds = float(os.environ.get("PK_TEST_SECONDS", 0))
+    if not seconds:
+        yield
+        return
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "witness: must fail by assertion before the patch")
     config.addinivalue_line("markers", "gpu: needs a GPU")
@@ -52,6 +80,31 @@ class Recorder:
     def pytest_collectreport(self, report):
         if report.failed:
             self.errors.append(str(report.longrepr)[-4000:])
+
+    def pytest_collection_modifyitems(self, config, items):
+        if "PK_DONE" in os.environ:
+            with open(os.environ["PK_DONE"], encoding="utf-8") as file:
+                done = set(json.load(file))
+            config.hook.pytest_deselected(items=[i for i in items if i.nodeid in done])
+            items[:] = [i for i in items if i.nodeid not in done]
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_setup(self, item):
+        with limited():
+            yield
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self, item):
+        with limited():
+            yield
+
+    def pytest_runtest_logfinish(self, nodeid):
+        limit = float(os.environ.get("PK_SECONDS", 0))
+        if limit and time.monotonic() - self.began > limit:
+            self.session.shouldstop = "out of time"
+
+    def pytest_sessionstart(self, session):
+        self.session = session
 
     def pytest_collection_finish(self, session):
         for item in session.items:  # after -m has taken its choice
@@ -76,6 +129,8 @@ class Recorder:
             row["by_assertion"] = report.when == "call" and by_assertion(call.excinfo)
             row["error"] = str(report.longrepr)[-3000:]
             row["line"] = call.excinfo.exconly()[:400] if call.excinfo else ""
+            if call.excinfo is not None and call.excinfo.errisinstance(OutOfTime):
+                row["outcome"] = "out of time"
             if row["by_assertion"] and "PK_FIRST" in os.environ:
                 item.session.shouldstop = "a test failed by assertion"
         elif report.when == "call" and report.passed:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from patchkit.prove import theirs
 from patchkit.prove.compiling import Touched
 from patchkit.prove.theirs import COMMON, Compared, compare_tests, files_for
 from tests.conftest import SmallProject
@@ -90,6 +91,7 @@ def test_tests_that_fail_alike_are_the_same(tested: SmallProject, proving: Open)
     (found,) = compared(proving)
     assert (found.file, found.patches) == ("tests/test_plan.py", ("stepped.patch",))
     assert (found.state, found.passed, found.failed) == ("same", 2, 2)
+    assert set(found.reasons) == {("skipped: needs a GPU", 1), ("failed: OSError: no network", 1)}
 
 
 def test_a_test_that_fails_only_afterwards_is_named(tested: SmallProject, proving: Open) -> None:
@@ -97,6 +99,37 @@ def test_a_test_that_fails_only_afterwards_is_named(tested: SmallProject, provin
     (found,) = compared(proving)
     assert found.state == "differs"
     assert found.differs == (("tests/test_plan.py::test_depth", "passed", "failed"),)
+
+
+def test_a_long_file_runs_in_pieces_and_a_test_that_hangs_is_not_compared(
+    tested: SmallProject, proving: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = TESTS + "\n\ndef test_hangs():\n    import time\n    time.sleep(60)\n"
+    (tested.base / "tests" / "test_plan.py").write_text(slow)
+    tested.edited("deeper", "engine/plan.py", "DEPTH = 2\n", "DEPTH = 3\n")
+    monkeypatch.setattr(theirs, "PIECE", 1e-9)  # one test a piece
+    monkeypatch.setattr(theirs, "TEST", 0.5)
+    (found,) = compared(proving)
+    assert found.differs == (("tests/test_plan.py::test_depth", "passed", "failed"),)
+    assert (found.passed, found.failed) == (1, 4)
+    assert [n for words, n in found.reasons if words.startswith("not compared")] == [1]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("AttributeError: '_OpNamespace' '_C' object has no attribute 'x'", "needs compiled code"),
+        ("RuntimeError: No CUDA GPUs are available", "needs a GPU"),
+        (
+            "OSError: We couldn't connect to 'hf.co', Hugging Face",
+            "needs a model or the network",
+        ),
+        ("E   ModuleNotFoundError: No module named 'ray'", "needs a module that is not installed"),
+        ("assert 3 == 4 at 0x7f00 in /tmp/x/y.py", "assert … == … at … in …y.py"),
+    ],
+)
+def test_why_a_test_does_not_pass_is_said(line: str, words: str) -> None:
+    assert theirs.lacks(line) == words
 
 
 def test_a_file_that_no_longer_collects_differs(tested: SmallProject, proving: Open) -> None:
