@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from patchkit.cli.options import Json, Offline, Pin, Source, Stack
+from patchkit.cli.options import Json, Offline, Pin, Source, StackOrWhole
 from patchkit.errors import Finding, Refused, UsageFault, Where
 
 EXAMPLES = (
@@ -22,7 +22,7 @@ def run(
         str, typer.Option("--format", metavar="quilt|am|single|dir", help="Form.")
     ] = "quilt",
     pin: Pin = None,
-    stack: Stack = None,
+    stack: StackOrWhole = None,
     source: Source = None,
     offline: Offline = False,
     as_json: Json = False,

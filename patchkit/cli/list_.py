@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from patchkit.cli.options import Json, Pin, Stack
+from patchkit.cli.options import Json, Pin, StackOrWhole
 
 if TYPE_CHECKING:
     from patchkit.cli.out import Out
@@ -20,7 +20,7 @@ EXAMPLES = "Examples:  patchkit list    patchkit list --pin v0.30.0    patchkit 
 def run(
     context: typer.Context,
     pin: Pin = None,
-    stack: Stack = None,
+    stack: StackOrWhole = None,
     switches: bool = typer.Option(
         False, "--switches", help="List what can be switched at run time."
     ),

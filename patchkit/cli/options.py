@@ -13,6 +13,12 @@ Stack = Annotated[
     str | None,
     typer.Option("--stack", metavar="NAME", help="A stack of pins.toml. Without it: default."),
 ]
+StackOrWhole = Annotated[
+    str | None,
+    typer.Option(
+        "--stack", metavar="NAME", help="A stack of pins.toml. Without it: the whole series."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 Offline = Annotated[
     bool, typer.Option("--offline", help="Use only what is cached; say what was not verified.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchkit.cli.options import Json, Offline, Pin, Source, Stack
+from patchkit.cli.options import Json, Offline, Pin, Source, StackOrWhole
 from patchkit.errors import UsageFault
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def run(
         list[str] | None, typer.Argument(metavar="[PATCH]...", help="Without any: all.")
     ] = None,
     pin: Pin = None,
-    stack: Stack = None,
+    stack: StackOrWhole = None,
     hunks: bool = typer.Option(False, "--hunks", help="Leave out one hunk at a time, too."),
     mutants: bool = typer.Option(False, "--mutants", help="Try the small wrong edits, too."),
     python: Annotated[
