@@ -7,7 +7,7 @@ decides the id.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
@@ -125,7 +125,9 @@ class _Version:
 class ChainWriter:
     """Writes commits one after the other into a pack.
 
-    Blobs are told as deltas against the version before them in the same pack.
+    Blobs are told as deltas against the version before them in the same pack. A version is held
+    until the last step that changes its path: a series that touches thousands of files once each
+    would hold all their bytes else.
     """
 
     pack: Pack
@@ -159,12 +161,21 @@ class ChainWriter:
             deltas = before.deltas + 1
         self._versions[path] = _Version(oid, data, text, deltas)
 
-    def tree(self, changes: Mapping[str, File | None]) -> str:
-        """Make `changes` over the last tree; give the new tree's id."""
+    def tree(self, changes: Mapping[str, File | None], last: Iterable[str] = ()) -> str:
+        """Make `changes` over the last tree; give the new tree's id. last: paths that no later
+        step changes."""
         for path, file in changes.items():
             if file is not None:
                 self.blob(path, file)
+        for path in last:
+            self._versions.pop(path, None)
         return self.editor.apply(changes)
+
+    def trees(self, steps: Sequence[Mapping[str, File | None]]) -> Iterator[str]:
+        """Make each step's changes over the tree of the one before; give each tree's id."""
+        until = {path: number for number, changes in enumerate(steps) for path in changes}
+        for number, changes in enumerate(steps):
+            yield self.tree(changes, [path for path in changes if until[path] == number])
 
     def chain(self, steps: Sequence[Commit], base: Commit | str) -> Chain:
         """A commit for each step.
@@ -176,8 +187,8 @@ class ChainWriter:
         else:
             parent = self._commit(self.tree(base.changes), None, base)
         commits, trees = [parent], [self.editor.oid]
-        for step in steps:
-            tree = self.tree(step.changes)
+        made = self.trees([step.changes for step in steps])
+        for step, tree in zip(steps, made, strict=True):
             parent = self._commit(tree, parent, step)
             commits.append(parent)
             trees.append(tree)

@@ -168,8 +168,7 @@ class Store:
         try:
             writer = ChainWriter(pack, Editor(base_tree, self._read_folder, pack))
             if base is None:
-                trees = [writer.tree(changes or {})]
-                trees += [writer.tree(step.changes) for step in steps]
+                trees = writer.trees([changes or {}, *(step.changes for step in steps)])
                 chain = Chain((), tuple(trees))
             else:
                 chain = writer.chain(steps, base)

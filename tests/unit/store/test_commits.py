@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,18 @@ def test_a_file_changed_by_forty_patches_reads_back_at_each(store: Store) -> Non
         found = store.tree(tree).get("f")
         assert found is not None
         assert found.data == state
+
+
+def test_a_version_is_not_held_longer_than_a_later_step_needs_it(store: Store) -> None:
+    """90 files of 1 MB, each changed once: 90 MB if all were held, 16 MB is what a pack holds."""
+    base = imported(store, {"f": File(b"1\n"), "g": File(b"1\n")})
+    files = (TextFile(Text([b"%d\n" % n, b"x" * (1 << 20)])) for n in range(90))
+    steps = [Commit({f"big{n}": file}) for n, file in enumerate(files)]
+    tracemalloc.start()
+    store.commit_chain(base, steps, Commit({}))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 45 << 20
 
 
 def test_what_the_engine_made_is_told_by_what_was_replaced_and_reads_back(
