@@ -16,6 +16,7 @@ from patchkit.authoring.edit import chosen_guard
 from patchkit.authoring.form import Row
 from patchkit.authoring.headers import dated, fit, identity, same_header
 from patchkit.authoring.incoming import Arrived, Incoming, plain
+from patchkit.authoring.leaving import Leaving, with_left_out
 from patchkit.authoring.mend import read_changed
 from patchkit.authoring.names import subject_from
 from patchkit.authoring.placing import LINE_ENDS, option, root_notes, said_of, there
@@ -42,8 +43,9 @@ from patchkit.upstreams import known
 
 @dataclass(frozen=True)
 class How:
-    """What the command line allows. accept: (file, line) places; fuzz: at most MAX_FUZZ. given:
-    its options as they were typed, which the commands that messages name keep."""
+    """What the command line allows. accept: (file, line) places; fuzz: at most MAX_FUZZ. exclude:
+    patterns of files that patch files are to lose. given: its options as they were typed, which
+    the commands that messages name keep."""
 
     strip: int | None = None
     directory: str | None = None
@@ -53,6 +55,7 @@ class How:
     replace: bool = False
     guard: str | None = None
     author: str = ""
+    exclude: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
 
 
@@ -65,6 +68,7 @@ class _Run:
     moment: When
     author: str
     met: set[Place] = field(default_factory=set)
+    leaving: Leaving = field(default_factory=Leaving)
 
     def put(self, incoming: Incoming, like: int | None, *, in_place: bool = False) -> None:
         """One patch, at the end of what is built so far; a finding where it cannot be."""
@@ -76,7 +80,14 @@ class _Run:
             return
         try:
             raw = parse_header(patch.header)
-            outcome = self.applied(incoming, patch, raw)
+            root = self.root(incoming, patch)
+            patch, gone = self.leaving.cut(patch, root)
+            if not patch.sections:
+                self.builder.find([self.leaving.emptied(incoming.name, gone)])
+                if like is not None:
+                    self.builder.keep(like)
+                return
+            outcome = self.applied(incoming, patch, raw, root)
         except Refused as refusal:
             self.refuse(incoming, refusal.findings)
             return
@@ -95,7 +106,8 @@ class _Run:
         known = in_place or any(words.startswith("mail ") for words in incoming.said)
         silent = incoming.made or (known and raw.shape == "mail")
         said = (*incoming.said, *said_of(patch, outcome, raw, self.how.recount, made=silent))
-        header, more = self.header(incoming, raw, like, in_place)
+        said += (f"left out: {', '.join(gone)}",) if gone else ()
+        header, more = self.header(incoming, with_left_out(raw, gone), like, in_place)
         guard = incoming.guard
         if self.how.guard is not None:
             guard = chosen_guard(incoming.name, self.how.guard)
@@ -118,15 +130,14 @@ class _Run:
             guard=guard,
             renames=renames,
             like=like,
-            given=patch if exact else None,
+            given=patch if exact and not gone else None,
             in_place=in_place,
             said=(*said, *more),
         )
 
-    def applied(self, incoming: Incoming, patch: Patch, header: Header) -> Outcome:
+    def applied(self, incoming: Incoming, patch: Patch, header: Header, root: Root) -> Outcome:
         """The patch on the tree so far, by its own and the command line's permissions."""
         tree, how = self.builder.tree, self.how
-        root = self.root(incoming, patch)
         allow = header.allow()
         allow = replace(allow, fuzz=max(allow.fuzz, min(how.fuzz, MAX_FUZZ)))
         outcome = apply_patch(
@@ -239,6 +250,7 @@ def bring(
             run.put(coming[name], like)
         elif like is not None:
             run.builder.keep(like)
+    run.leaving.require_sense(len(coming))
     run.builder.find(unmet(how.accept - run.met))
     begins = None
     if arrived.series is not None and not known_names:
@@ -327,7 +339,8 @@ def take_back(project: Project, pin: str, how: How) -> Series:
 
 def _run(standing: Standing, how: How, moment: When) -> _Run:
     author = how.author or identity(os.fspath(standing.project.folder))
-    return _Run(Builder(standing, ADVICE, moment.day), how, moment, author)
+    leaving = Leaving(how.exclude)
+    return _Run(Builder(standing, ADVICE, moment.day), how, moment, author, leaving=leaving)
 
 
 def _order(standing: Standing, arrived: Arrived, after: str | None, first: bool) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -29,6 +30,8 @@ _DIFF = re.compile(
 )
 NAME_FIELD, GUARD_FIELD = "X-Patch-Name", "X-Patch-Guard"
 """Mail headers that `export --format am` writes and git passes over."""
+STDIN = "-"
+"""What names standard input in the place of a file."""
 _GUARD = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
@@ -81,7 +84,7 @@ def arrive(
             raise UsageFault.because("--name goes with one patch, not with a quilt folder")
         return _quilt(folders[0])
     files = _listed(folders[0]) if folders else given
-    found = _files(files, list(taken), os.path.realpath(folder) if folder else "")
+    found = _files(files, list(taken), os.path.realpath(folder) if folder else "", name or "")
     if name is not None:
         if len(found.patches) != 1:
             raise UsageFault.because(f"--name goes with one patch: {len(found.patches)} came")
@@ -166,12 +169,12 @@ def _listed(folder: str) -> list[str]:
     return [os.path.join(folder, name) for name in names]
 
 
-def _files(paths: list[str], taken: list[str], home: str) -> Arrived:
+def _files(paths: list[str], taken: list[str], home: str, chosen: str) -> Arrived:
     found: list[Incoming] = []
     notes: list[Finding] = []
     names: list[str] = []
     for path in paths:
-        given = given_file(path, PATCH_LIMIT)
+        given = given_file(path, PATCH_LIMIT) if path != STDIN else _standard_input()
         commits = commits_of(split_lines(given))
         mails = commits or split_mails(given)
         alone = len(mails) == 1 and not (len(paths) > 1 and _is_mail(mails[0]))
@@ -183,7 +186,7 @@ def _files(paths: list[str], taken: list[str], home: str) -> Arrived:
             stated, guard = _stated(data)
             if len(patches) == 1:
                 at_home = os.path.dirname(os.path.realpath(path)) == home
-                name = os.path.basename(path) if at_home else stated or from_file(path)
+                name = os.path.basename(path) if at_home else stated or _name_of(path, data, chosen)
             else:
                 subject = parse_header(_head(data)).subject
                 name = stated or free_name(from_subject(subject), taken)
@@ -194,6 +197,40 @@ def _files(paths: list[str], taken: list[str], home: str) -> Arrived:
             fixed = at_home or bool(stated)
             found.append(Incoming(name, data, path, guard=guard, said=said, fixed=fixed))
     return Arrived(tuple(found), None, tuple(notes))
+
+
+def _standard_input() -> bytes:
+    """What comes in a pipe. Raises Refused(too-large), UsageFault for a pipe that is empty."""
+    data = sys.stdin.buffer.read(PATCH_LIMIT + 1)
+    if len(data) > PATCH_LIMIT:
+        raise Refused(
+            Finding(
+                "too-large",
+                "more comes from standard input than a patch may have",
+                expected=f"at most {PATCH_LIMIT} bytes",
+                found="more",
+                next="is it a patch? put it into a file and look",
+            )
+        )
+    if not data.strip():
+        raise UsageFault.because(
+            "nothing came from standard input: did the command before the pipe fail?",
+            next="put its output into a file first, and look",
+        )
+    return data
+
+
+def _name_of(path: str, data: bytes, chosen: str) -> str:
+    """The name that a lone patch gets by itself. Raises UsageFault where nothing gives one."""
+    if path != STDIN:
+        return from_file(path)
+    subject = parse_header(_head(data)).subject
+    if not subject and not chosen:
+        raise UsageFault.because(
+            "what comes from standard input is called nothing: it has no subject",
+            next="patchkit import - --name NAME",
+        )
+    return from_subject(subject or chosen)
 
 
 def _is_mail(data: bytes) -> bool:

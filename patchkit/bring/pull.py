@@ -6,6 +6,7 @@ the server's own page shows it; where it was merged, over the branch before that
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -30,25 +31,40 @@ _PLAIN = re.compile(r"(\S+)#(\d+)")
 _ORIGIN = re.compile(r"(?:[\w-]+,\s*)?(\S+), head ([0-9a-f]{40})")
 _GITHUB = re.compile(r"(https?://[^/\s]+/[^/\s]+/[^/\s]+?)(?:\.git)?/?")
 _LEFT_OUT = re.compile(r"^Left out: (.+)\.$", re.MULTILINE)
+_MAIN = ("refs/remotes/origin/HEAD", "HEAD")
 SHOWN = 20
 """Commits that a header names."""
 
 
 @dataclass(frozen=True)
 class Pull:
-    """A pull request. url: the git server; page: how the header names it; ref: its head's name."""
+    """A pull request. url: the git server, or a clone that has it (clone); page: how the header
+    names it; ref: its head's name."""
 
     url: str
     page: str
     ref: str
     number: int
+    clone: bool = False
+
+    def from_clone(self, place: str) -> Pull:
+        """The same, its commits taken from a repository of the user's. Raises UsageFault."""
+        if not os.path.isdir(place):
+            raise UsageFault.because(
+                f"--from {place}: there is no such folder; with --pr it is a clone",
+                next="git clone the upstream, then --from CLONE",
+            )
+        return replace(self, url=os.path.abspath(place), clone=True)
 
 
-def pull_of(text: str, upstream: Upstream | None) -> Pull:
+def pull_of(text: str, upstream: Upstream | None, clone: str | None = None) -> Pull:
     """What `--pr` names: a number, the page's address, or GIT-ADDRESS#NUMBER.
 
-    Raises UsageFault.
+    clone: a repository of the user's that has it, in the place of the server. Raises UsageFault.
     """
+    if clone is not None:
+        known = upstream is not None and upstream.git
+        return pull_of(text, upstream if known else Upstream("", "", git=clone)).from_clone(clone)
     if text.isdecimal() and text.isascii():
         if upstream is None or not upstream.git:
             raise UsageFault.because(
@@ -82,14 +98,16 @@ def pulled(
 ) -> Piece:
     """The pull request as one change. Raises Refused, EnvironmentFault(network)."""
     graph = Graph(store, pull.url)
-    there = graph.refs(pull.ref, "HEAD")
+    there = graph.refs(pull.ref, *_MAIN)
     head = there.get(pull.ref, "")
     if not head:
         raise Refused(_no_such(pull))
-    graph.fetch([pull.ref, "HEAD"])
-    base = _left(graph, pull, head, there.get("HEAD", ""))
+    # In a clone something else than the default branch may be checked out.
+    main = next((ref for ref in _MAIN if ref in there), "HEAD")
+    graph.fetch([pull.ref, main])
+    base = _left(graph, pull, head, there.get(main, ""))
     server = Server(store, replace(upstream, git=pull.url), "")
-    server.fetch_commits([base, head], [pull.ref, "HEAD"])
+    server.fetch_commits([base, head], [pull.ref, main])
     with Commits(store, pull.page, objects=graph.objects, fetch=server.fetch_blobs) as commits:
         told = [commits.told(commit) for commit in graph.between(base, head)]
         before, after = commits.tree_of(base), commits.tree_of(head)
@@ -190,10 +208,43 @@ def _again(pull: Pull, upstream: Upstream) -> str:
 
 
 def _no_such(pull: Pull) -> Finding:
+    if pull.clone:
+        return Finding(
+            "missing-target",
+            f"the clone does not have {pull.page}",
+            Where(file=pull.url),
+            expected=f"a ref {pull.ref}",
+            found="none",
+            next=f"git -C {shlex.quote(pull.url)} fetch origin {pull.ref}:{pull.ref}",
+        )
     return Finding(
         "missing-target",
         f"{pull.page} is not there",
         expected=f"a ref {pull.ref} at the server",
         found="none",
         next="check the number; a closed one may have been removed",
+    )
+
+
+def by_hand(
+    finding: Finding, pull: Pull, upstream: Upstream, exclude: Sequence[str], name: str | None
+) -> Finding:
+    """That the server cannot be reached, with the ways that need no network here."""
+    if finding.name != "network" or pull.clone:
+        return finding
+    rest = f" --name {shlex.quote(name)}" if name else ""
+    rest += "".join(f" --exclude {shlex.quote(glob)}" for glob in exclude)
+    cloned = (
+        f"git -C CLONE fetch origin {pull.ref}:{pull.ref}",
+        f"patchkit import --pr {_again(pull, upstream)} --from CLONE{rest}",
+    )
+    if not pull.page.startswith("http") or "#" in pull.page:
+        return replace(finding, next=f"with a clone that can reach it: {', then '.join(cloned)}")
+    # One diff for all commits where one name is wanted; else a mail each.
+    file = f"{pull.page.rpartition('/')[2]}.{'diff' if name else 'patch'}"
+    curl = f"curl -fLO {pull.page.rpartition('/')[0]}/{file}"
+    return replace(
+        finding,
+        next=f"where it can be reached: {curl}; here, with that file: patchkit import {file}{rest}",
+        details=(*finding.details, "or with a clone, which keeps its head in Origin:", *cloned),
     )

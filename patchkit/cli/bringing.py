@@ -53,19 +53,18 @@ class Elsewhere:
             )
         if len(given) > 1:
             raise UsageFault.because(f"{' and '.join(given)} exclude each other")
-        if bool(self.place) != bool(self.commits):
+        if self.commits and not self.place:
             raise UsageFault.because(
                 "--commits and --from go together", next="--commits A..B --from REPO"
+            )
+        if self.place and not (self.commits or self.pull):
+            raise UsageFault.because(
+                "--from goes with --commits and --pr", next="--commits A..B --from REPO"
             )
         if self.allow_no_op and not self.run:
             raise UsageFault.because("--allow-no-op goes with --run")
         if self.run and self.no_run:
             raise UsageFault.because("--run runs a command; --no-run forbids that")
-        if self.exclude and given == ["FILE"]:
-            raise UsageFault.because(
-                "--exclude goes with --pr, --commits, --overlay and --run",
-                next="filterdiff, or an edit of the patch file",
-            )
         return given != ["FILE"]
 
 
@@ -114,16 +113,20 @@ def _pieces(
 ) -> tuple[list[Piece], tuple[Finding, ...]]:
     from patchkit.bring.fork import forked
     from patchkit.bring.overlay import overlaid
-    from patchkit.bring.pull import pull_of, pulled
+    from patchkit.bring.pull import by_hand, pull_of, pulled
     from patchkit.bring.script import script_of, scripted
     from patchkit.upstreams import known
 
     upstream = held.project.pins.upstream_of(standing.pin)
     if asked.pull is not None:
-        pull = pull_of(asked.pull, upstream)
-        if held.bases.offline:
-            raise EnvironmentFault(_offline(pull.page))
-        return [pulled(standing.store, upstream, pull, asked.exclude, name)], ()
+        pull = pull_of(asked.pull, upstream, asked.place)
+        try:
+            if held.bases.offline and not pull.clone:
+                raise EnvironmentFault(_offline(pull.page))
+            return [pulled(standing.store, upstream, pull, asked.exclude, name)], ()
+        except EnvironmentFault as fault:
+            said = (by_hand(f, pull, upstream, asked.exclude, name) for f in fault.findings)
+            raise EnvironmentFault(*said) from fault
     if asked.commits is not None and asked.place is not None:
         if held.bases.offline and "://" in asked.place:
             raise EnvironmentFault(_offline(asked.place))

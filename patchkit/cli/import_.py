@@ -49,7 +49,11 @@ def run(
     ] = None,
     repo: Annotated[
         str | None,
-        typer.Option("--from", metavar="REPO", help="Where --commits are: a clone or an address."),
+        typer.Option(
+            "--from",
+            metavar="REPO",
+            help="Where --commits are: a clone or an address. With --pr: a clone that has it.",
+        ),
     ] = None,
     overlay: Annotated[
         str | None,
@@ -127,6 +131,7 @@ def run(
         replace,
         guard,
         author or "",
+        () if elsewhere else tuple(exclude or ()),
         given(context),
     )
     out = Out("import", as_json=as_json)

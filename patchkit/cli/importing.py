@@ -33,7 +33,12 @@ def bring_in(
     folder = os.fspath(held.project.series_folder(pin.name))
     own = _own(held, pin, paths, folder)
     if own is not None:
-        for option, given in (("--name", name), ("--after", after), ("--first", first)):
+        for option, given in (
+            ("--name", name),
+            ("--after", after),
+            ("--first", first),
+            ("--exclude", how.exclude),
+        ):
             if given:
                 raise UsageFault.because(
                     f"{option} goes with patches from elsewhere: these are in the series",

@@ -108,8 +108,9 @@ def test_nothing_of_the_repository_is_run(
         (["--commits", "v1.0..mine", "--from", "ext::sh -c x://"], 2, "neither a git repository"),
         (["--commits", "v1.0..mine", "--from", "AT", "--name", "x"], 2, "one patch"),
         (["--commits", "v1.0..mine", "--from", "AT", "--pr", "7"], 2, "exclude each other"),
+        (["x.patch", "--from", "AT"], 2, "--from goes with --commits and --pr"),
+        (["--pr", "7", "--from", "/nowhere"], 2, "there is no such folder"),
         ([], 2, "a FILE or a DIR is needed"),
-        (["x.patch", "--exclude", "a"], 2, "--exclude goes with"),
     ],
 )
 def test_a_wrong_command_line_is_told(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -177,3 +178,59 @@ def test_a_merge_request_of_gitlab() -> None:
 def test_what_is_no_pull_request_is_refused(text: str) -> None:
     with pytest.raises(UsageFault):
         pull_of(text, UPSTREAM)
+
+
+def unreachable(mine: SmallProject, old: str) -> str:
+    """The address of a server that answers nobody, in the place of `old` in pins.toml."""
+    url = "https://127.0.0.1:9/owner/engine.git"
+    pins = mine.at / "pins.toml"
+    pins.write_text(pins.read_text().replace(old, url))
+    return url
+
+
+def test_a_server_that_is_not_reached_is_said_with_what_to_do(
+    mine: SmallProject, served: Served
+) -> None:
+    unreachable(mine, served.url)
+    for more in ([], ["--offline"]):
+        done = mine.run("import", "--pr", "7", "--exclude", "tests/*", *more)
+        assert done.code == 3, done.text
+        assert "curl -fLO https://127.0.0.1:9/owner/engine/pull/7.patch;" in done.err
+        assert "patchkit import 7.patch --exclude 'tests/*'" in done.err
+        assert "git -C CLONE fetch origin refs/pull/7/head:refs/pull/7/head\n" in done.err
+        assert "patchkit import --pr 7 --from CLONE --exclude 'tests/*'\n" in done.err
+    done = mine.run("import", "--pr", "7", "--name", "deep")
+    assert "pull/7.diff; here, with that file: patchkit import 7.diff --name deep" in done.err
+    done = mine.run("import", "--pr", "git://127.0.0.1:9/engine#7")
+    assert done.code == 3
+    assert "curl" not in done.err
+    assert "patchkit import --pr git://127.0.0.1:9/engine#7 --from CLONE" in done.err
+
+
+def test_with_a_clone_no_server_is_asked_and_origin_is_the_page(
+    mine: SmallProject, served: Served, tmp_path: Path
+) -> None:
+    head = pulled(served)
+    clone = tmp_path / "clone"
+    git("clone", "-q", served.url, str(clone))
+    url = unreachable(mine, served.url)
+    ask = ("import", "--pr", "7", "--from", str(clone), "--exclude", "tests/*")
+    done = mine.run(*ask)
+    assert done.code == 1, done.text
+    fetch = f"git -C {clone} fetch origin refs/pull/7/head:refs/pull/7/head"
+    assert f"next:     {fetch}" in done.err
+    git(*fetch.split()[1:])
+    # What is checked out in the clone plays no part.
+    git("-C", str(clone), "checkout", "-q", head)
+    done = mine.run(*ask)
+    assert done.code == 0, done.text
+    text = (mine.series / "plan-deeper.patch").read_text()
+    page = url.removesuffix(".git")
+    assert f"Origin: upstream, {page}/pull/7, head {head}\n" in text
+    assert "+DEPTH = 3\n" in text
+    assert "TOP" not in text
+    assert mine.run("check").code == 0
+
+
+def git(*args: str) -> None:
+    subprocess.run(["git", *args], check=True, capture_output=True)
