@@ -28,7 +28,7 @@ from patchkit.authoring.form import (
     no_op,
     text_paths,
 )
-from patchkit.authoring.headers import header_bytes, same_header
+from patchkit.authoring.headers import header_bytes, kept_header, same_header
 from patchkit.authoring.standing import Standing
 from patchkit.derive.carry import carry, finding_of, is_whole, renames_of, same, untouched
 from patchkit.derive.relock import blob_of
@@ -96,7 +96,7 @@ class Builder:
         if state == REWRITTEN and not is_whole(
             before, changes, self.tree, carried.changes, renames
         ):
-            lead = header_bytes(header, patch, self.day or None)
+            lead = kept_header(patch, header, self.day or None)
             anew = parse(lead + built.patch.data[len(built.patch.header) :], entry.patch)
             built = replace(built, patch=anew, header=parse_header(anew.header))
             row = Row(entry.patch, REFRESHED, ("a part of it is done before it now",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from patchkit.authoring.headers import header_bytes
+from patchkit.authoring.headers import header_bytes, kept_header
 from patchkit.derive.carry import Files, same
 from patchkit.engine.apply import EXACT, apply_patch
 from patchkit.engine.merge import is_binary
@@ -86,7 +86,7 @@ def moved(
     if not diff:
         raise Refused(Finding("no-op", "it changes nothing any more", Where(patch=entry.patch)))
     plain = Entry(entry.patch, 1, False, entry.guard)
-    anew = parse(header_bytes(header, patch, None) + diff, entry.patch)
+    anew = parse(kept_header(patch, header, None) + diff, entry.patch)
     return Built(plain, anew, header, changes), REWRITTEN
 
 

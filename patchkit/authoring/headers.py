@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from patchkit.engine.model import Patch
 from patchkit.errors import Refused, UsageFault
 from patchkit.series.header import Field, Header, canonical, parse_header
+from patchkit.series.header_edit import set_fields
 from patchkit.series.header_out import dump_header, header_faults
 from patchkit.series.mailtext import git_date, one_line
 from patchkit.store import git
@@ -126,6 +127,14 @@ def identity(folder: str) -> str:
 def dated(header: Header, day: str) -> Header:
     """The header with Last-Update set: only for a patch whose effect changed."""
     return header.with_field("Last-Update", day)
+
+
+def kept_header(old: Patch, header: Header, day: str | None) -> bytes:
+    """The header's bytes of a patch that is carried, not rewritten by a person: as they stand, but
+    for the day. header: `old`'s, as it was read."""
+    if parse_header(old.header) != header:
+        return header_bytes(header, old, day)
+    return old.header if day is None else set_fields(old.header, [Field("Last-Update", day)])
 
 
 def header_bytes(header: Header, old: Patch | None, day: str | None) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,11 +14,9 @@ from patchkit.series.naming import named
 if TYPE_CHECKING:
     from patchkit.authoring.session import Session
     from patchkit.cli.out import Out
-    from patchkit.derive.base import Base
-    from patchkit.derive.derive import Derived
+    from patchkit.rebase.footing import Footing
     from patchkit.rebase.plan import Row
     from patchkit.rebase.state import State
-    from patchkit.series.header import Header
 
 EXAMPLES = (
     "Examples:  patchkit rebase --pin v0.30.0 --onto v0.33.0 --plan    "
@@ -46,6 +43,9 @@ def run(
     ),
     plan: bool = typer.Option(False, "--plan", help="Only say what would become of each patch."),
     direct: bool = typer.Option(False, "--direct", help="Do not look at the releases between."),
+    only_new: bool = typer.Option(
+        False, "--new", help="The release has a series: carry into it what that lacks."
+    ),
     prove: bool = typer.Option(False, "--prove", help="Run the proofs on the release, too."),
     python: Annotated[
         str | None, typer.Option("--python", metavar="EXE", help="Interpreter for --prove.")
@@ -77,11 +77,11 @@ def run(
         goes_on,
         none_under_way,
         onto_needed,
-        require_new,
         under_way,
     )
     from patchkit.rebase import reasons
     from patchkit.rebase import state as states
+    from patchkit.rebase.footing import footing, require_room
     from patchkit.rebase.onto import widened, write_pin
     from patchkit.rebase.state import State
 
@@ -109,8 +109,13 @@ def run(
             target = widened(held.bases, old, [onto])[0]
             held.project = held.bases.project
             offer(out, [target])
-            known = State(old.name, target.pin.name, when(date).day, direct)
-            require_new(held, known, plan)
+            known = State(old.name, target.pin.name, when(date).day, direct, into=only_new)
+            if known.pin == known.onto:
+                raise UsageFault.because("--pin and --onto are the same release")
+            lacks = [] if plan and not only_new else require_room(held.bases, known)
+            if only_new and not lacks:
+                out.line(f"{known.onto} has every patch of {known.pin}, or says why not")
+                raise typer.Exit(out.close())
             if target.offered and pin_it and not plan:
                 held.bases.get(target.pin)  # nothing is pinned that cannot be had
                 write_pin(held.project, target.pin)
@@ -123,17 +128,19 @@ def run(
                 raise Refused(under_way(known))
         if why is not None and skip is None and drop is None:
             raise UsageFault.because("--why is of --skip or --drop", next="--drop PATCH --why TEXT")
+        ground = footing(held.bases, known)
         for name, kind in ((skip, "skipped"), (drop, "dropped by hand")):
             if name is not None:
-                patch = _patch_name(held, known, name)
+                patch = named([step.name for step in ground.steps], name, known.pin)
                 known = known.without(patch, reasons.of(held.bases, known, patch, why) or kind)
-        code = _advance(out, held, known, plan, prove, python, go_on)
+        code = _advance(out, held, ground, known, plan, prove, python, go_on)
     raise typer.Exit(code)
 
 
 def _advance(
     out: Out,
     held: Session,
+    ground: Footing,
     state: State,
     only_plan: bool,
     prove: bool,
@@ -141,54 +148,35 @@ def _advance(
     go_on: bool,
 ) -> int:
     from patchkit.authoring.sealing import write_files
-    from patchkit.derive.derive import derive
-    from patchkit.derive.selection import Selection
     from patchkit.engine.model import File
     from patchkit.prove import environment
-    from patchkit.prove.proofs import proofs_of
     from patchkit.rebase import conflict, proving, resolutions
-    from patchkit.rebase import plan as planning
     from patchkit.rebase import state as states
     from patchkit.rebase.finish import finish
     from patchkit.rebase.prover import prover_for
     from patchkit.rebase.reasons import every
-    from patchkit.rebase.releases import between
 
-    project, store = held.project, held.bases.store
-    old_pin, new_pin = project.pins.pin(state.pin), project.pins.pin(state.onto)
-    series = project.series(old_pin.name)
-    headers = {e.patch: h for e, h in zip(series.entries, series.headers, strict=True)}
-    old = held.bases.get(old_pin)
-    derived = derive(series, old.tree(store), Selection())
-    out.find(derived.findings)
-    if not derived.ok:
-        return out.close()
-    pins = [new_pin] if state.direct else between(project, old_pin, new_pin)
-    pairs = [(p.name, held.bases.get(p)) for p in pins]
-
-    def planned() -> list[Row]:
-        return planning.plan(store, derived, old, pairs, resolved=state.resolved, left=state.left)
-
-    rows = planned()
+    project, store = held.project, ground.store
+    out.find(ground.notes)
+    rows = ground.planned(state)
     new_files: dict[str, File] = {}
     if go_on and state.stopped and not os.path.isdir(state.at):
         out.line(f"{os.path.relpath(state.at)} is gone: it is laid out anew")
     elif go_on and state.stopped and not only_plan:
-        versions = conflict.versions_of(store, derived, old.tree(store), rows[-1], state.stopped)
-        settled = conflict.read_back(store, versions, state.stopped, state.at)
+        versions = conflict.versions_of(store, ground.steps, ground.old, rows[-1], state.stopped)
+        settled = conflict.read_back(store, rows[-1], versions, state.stopped, state.at)
         name = resolutions.key(versions.three())
         new_files.update(
             resolutions.file_of(name, state.stopped, state.onto, settled, versions.now)
         )
         state = state.settled(state.stopped, settled)
-        rows = planned()
-    proofs = proofs_of(project, old_pin.name, series)
+        rows = ground.planned(state)
     if prove:
         made = environment.given(python) if python else environment.ready(store.root)
-        rows = [prover_for(project, store, made, row, proofs) for row in rows]
+        rows = [prover_for(project, store, made, row, ground.proofs) for row in rows]
     else:
         digest = environment.digest_of_list()
-        rows = [proving.recorded(store, row, proofs, digest) for row in rows]
+        rows = [proving.recorded(store, row, ground.proofs, digest) for row in rows]
     _table(out, state, rows)
     last = rows[-1]
     stopped = conflict.first_conflict(last)
@@ -200,7 +188,7 @@ def _advance(
     # From here on a run that is killed is one that goes on: with the same day, and all settled.
     states.save(project, state)
     if stopped is None:
-        ready = finish(project, store, derived, state.pin, last, state.day, every(state, rows))
+        ready = finish(project, ground, state, last, every(state, rows))
         out.find(ready.findings)
         done = write_files(project, ready.files, f"rebase onto {state.onto}")
         _forget(held, state)
@@ -208,19 +196,10 @@ def _advance(
         out.line(f"series/{state.onto}: {len(ready.series.entries)} patches; tree {ready.tree}")
         out.line(f"next: patchkit check --pin {state.onto}, patchkit prove --pin {state.onto}")
         return out.close()
-    return _stop(out, held, state, last, derived, old, headers, stopped.patch)
+    return _stop(out, held, ground, state, last, stopped.patch)
 
 
-def _stop(
-    out: Out,
-    held: Session,
-    state: State,
-    last: Row,
-    derived: Derived,
-    old: Base,
-    headers: Mapping[str, Header],
-    patch: str,
-) -> int:
+def _stop(out: Out, held: Session, ground: Footing, state: State, last: Row, patch: str) -> int:
     from dataclasses import replace
 
     from patchkit.cli.rebase_asked import in_the_way
@@ -228,18 +207,18 @@ def _stop(
     from patchkit.rebase import conflict, resolutions
     from patchkit.rebase import state as states
 
-    project, store = held.project, held.bases.store
+    project, store = held.project, ground.store
     for cell in last.cells:
         if cell.text == "conflict":
             out.find(cell.findings)
     at = states.tree_of(project, state.pin, state.onto)
-    versions = conflict.versions_of(store, derived, old.tree(store), last, patch)
+    versions = conflict.versions_of(store, ground.steps, ground.old, last, patch)
     remembered = resolutions.find(project, resolutions.key(versions.three()), versions.now)
     if not state.at and os.path.lexists(at):
         raise Refused(in_the_way(at))
     states.save(project, replace(state, stopped="", at=at))
     remove_folder(at)
-    paths = conflict.lay_out(store, last, versions, headers, patch, at, remembered)
+    paths = conflict.lay_out(store, last, versions, ground.headers, patch, at, remembered)
     states.save(project, replace(state, stopped=patch, at=at))
     shown = os.path.relpath(at)
     out.put(stopped=patch, work_tree=at, open=paths)
@@ -270,11 +249,12 @@ def _forget(held: Session, state: State | None) -> None:
 
 def _table(out: Out, state: State, rows: list[Row]) -> None:
     columns = ["patch", *(row.pin for row in rows), "proof"]
-    table = [
-        (cells[0].patch, *(c.words for c in cells), cells[-1].proof)
-        for cells in zip(*(row.cells for row in rows), strict=True)
-    ]
+    shown = [cell for cell in rows[-1].cells if cell.text != "stands"]
+    said = [{cell.patch: cell.words for cell in row.cells} for row in rows]
+    table = [(c.patch, *(words.get(c.patch, "") for words in said), c.proof) for c in shown]
     out.table(f"{state.pin} onto {state.onto}", columns, table)
+    if len(shown) < len(rows[-1].cells):
+        out.line(f"{len(rows[-1].cells) - len(shown)} patches of {state.onto} stand as they are")
     out.put(
         pin=state.pin,
         onto=state.onto,
@@ -332,7 +312,3 @@ def _status(out: Out, state: State | None) -> int:
         out.line(f"{state.stopped} waits in {state.at}")
         out.line("next: edit there, then patchkit rebase --continue")
     return out.close()
-
-
-def _patch_name(held: Session, state: State, name: str) -> str:
-    return named(held.project.series(state.pin).file.names(), name, state.pin)

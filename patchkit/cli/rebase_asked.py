@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from patchkit.errors import Finding, Refused, UsageFault, Where
+from patchkit.errors import Finding, UsageFault, Where
 
 if TYPE_CHECKING:
     from patchkit.authoring.session import Session
@@ -29,24 +28,6 @@ def onto_needed(project: Project, pin: Pin) -> UsageFault:
         f"--onto is needed: the release ({', '.join(later)})",
         next=f"patchkit rebase --pin {pin.name} --onto {(free or later)[0]} --plan",
     )
-
-
-def require_new(held: Session, state: State, only_plan: bool) -> None:
-    """Raise where the release has a series, or is the one that is moved from."""
-    if state.pin == state.onto:
-        raise UsageFault.because("--pin and --onto are the same release")
-    if not only_plan and held.project.has_series(state.onto):
-        raise Refused(
-            Finding(
-                "target-exists",
-                f"{state.onto} has a series already",
-                Where(file=os.path.join("series", state.onto, "series")),
-                expected="no series there",
-                found="one",
-                next=f"remove series/{state.onto}, or look first: "
-                f"patchkit rebase --pin {state.pin} --onto {state.onto} --plan",
-            )
-        )
 
 
 def goes_on(

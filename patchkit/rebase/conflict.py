@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from patchkit.derive.derive import Derived, commit_of
-from patchkit.engine.merge import merge3
-from patchkit.engine.model import File, Overlay, Tree
+from patchkit.authoring.taking import SHOWN, take_files
+from patchkit.derive.base import Base
+from patchkit.derive.carry import Files, carry
+from patchkit.derive.derive import commit_of
+from patchkit.engine.merge import is_binary, merge3
+from patchkit.engine.model import SYMLINK, File, Overlay
+from patchkit.engine.quote import show_path
 from patchkit.errors import Finding, Refused, Where
 from patchkit.files.root import Root
-from patchkit.rebase.moves import moves
-from patchkit.rebase.plan import Cell, Resolved, Row
+from patchkit.rebase.moves import ByOldNames
+from patchkit.rebase.plan import Cell, Resolved, Row, moved_files
 from patchkit.rebase.resolutions import Three
+from patchkit.rebase.steps import Step
 from patchkit.series.header import Header
 from patchkit.store.commits import Commit
 from patchkit.store.repo import Store
-from patchkit.target.checkout import edited_paths, untracked_paths
 from patchkit.target.worktree import Wanted, write
 
-_MARKER = re.compile(rb"^(<{7} |>{7} |\|{7} )", re.MULTILINE)
+BEFORE = "before the patch"
+"""Label of the middle part of a conflict."""
 
 
 @dataclass(frozen=True)
 class Versions:
     """One patch on one release.
 
-    before: the tree before it on the old pin; now: the release with what is carried so far;
-    where: old path -> new path of moved files; changes: what it made of `before`.
+    before: the tree that it was made for; now: the release with what is carried so far;
+    where: old path -> new path of moved files; changes: what it made of `before`; renames: new
+    path -> old path of the files that it renames.
     """
 
-    before: Tree
+    before: Files
     now: Overlay
     where: Mapping[str, str]
     changes: Mapping[str, File | None]
+    renames: Mapping[str, str]
 
     def three(self) -> Three:
         """Each touched path's three versions."""
@@ -45,22 +51,16 @@ class Versions:
         }
 
 
-def versions_of(store: Store, derived: Derived, old_tree: Tree, row: Row, patch: str) -> Versions:
-    """The versions that clash for `patch` on the release of `row`."""
-    before = Overlay(old_tree)
+def versions_of(store: Store, steps: Sequence[Step], old: Base, row: Row, patch: str) -> Versions:
+    """The versions that clash for `patch` on the release of `row`, which was planned of `steps`."""
     now = Overlay(row.base.tree(store))
-    where = moves(store.tree(_id(old_tree)), row.base.tree(store), derived.touched())
-    for name, outcome, cell in zip(derived.names, derived.outcomes, row.cells, strict=True):
-        if name == patch:
-            return Versions(before, now, where, outcome.changes)
-        before.changes.update(outcome.changes)
+    for step, cell in zip(steps, row.cells, strict=True):
+        if step.name == patch:
+            where = {} if step.stands else moved_files(store, steps, old, row.base)
+            return Versions(step.before, now, where, step.changes, step.renames())
         if cell.carried:
             now.changes.update(cell.changes)
     raise KeyError(patch)
-
-
-def _id(tree: Tree) -> str:
-    return str(tree.oid)  # type: ignore[attr-defined]
 
 
 def lay_out(
@@ -96,46 +96,58 @@ def lay_out(
         for path, file in remembered.changes.items():
             root.put(path, file) if file is not None else root.remove(path)
         return sorted(remembered.changes)
-    open_paths = []
-    for path, (base, now, theirs) in versions.three().items():
-        place = versions.where.get(path, path)
-        if base is not None and now is not None and theirs is not None:
-            merged = merge3(base.data, now.data, theirs.data, (row.pin, "before the patch", patch))
-            root.put(place, File(merged.data, now.mode))
-            if merged.conflicts:
-                open_paths.append(place)
-        elif now is None or base is None:
-            # No three versions to merge: the patch's own is put there to be looked at.
-            open_paths.append(place)
-            if theirs is not None:
-                root.put(place, theirs)
-        else:
-            open_paths.append(place)
-    return sorted(open_paths)
+    where, there = versions.where, ByOldNames(versions.now, versions.where)
+    carried = carry(versions.before, versions.changes, there, versions.renames)
+    put = dict(carried.changes)
+    for clash in carried.clashes:
+        path, old = clash.path, versions.renames.get(clash.path, clash.path)
+        three = versions.before.get(old), there.get(old), versions.changes[path]
+        put |= {old: None, path: _to_settle(three, (row.pin, BEFORE, patch))}
+        # Where the file that it renames is gone, the renamed one is shown.
+        put |= {new: versions.changes[new] for new, o in versions.renames.items() if o == path}
+    for path, file in put.items():
+        at_path = where.get(path, path)
+        root.put(at_path, file) if file is not None else root.remove(at_path)
+    return sorted(where.get(clash.path, clash.path) for clash in carried.clashes)
 
 
-def read_back(store: Store, versions: Versions, patch: str, at: str) -> Resolved:
-    """What a person made of the conflict. Raises Refused: markers left, or nothing changed."""
-    root = Root(at)
-    paths = {versions.where.get(p, p) for p in versions.changes}
-    paths |= {*edited_paths(store, at), *untracked_paths(store, at)}
-    changes: dict[str, File | None] = {}
+def _to_settle(
+    three: tuple[File | None, File | None, File | None], labels: tuple[str, str, str]
+) -> File | None:
+    """What a person finds of a file that clashes."""
+    base, now, theirs = three
+    if now is None or base is None:
+        return theirs  # no three versions to merge: the patch's own is put there to be looked at
+    if theirs is None or any(f.mode == SYMLINK or is_binary(f.data) for f in (base, now, theirs)):
+        return now  # nothing that lines could show
+    return File(merge3(base.data, now.data, theirs.data, labels).data, now.mode)
+
+
+def read_back(store: Store, row: Row, versions: Versions, patch: str, at: str) -> Resolved:
+    """What a person made of the conflict, edited, added or committed.
+
+    Raises Refused: markers left, a file that may or may not be meant, or nothing changed.
+    """
+    tree = store.tree(store.write_tree(row.base.tree_id, versions.now.changes))
+    taken = take_files(store, at, tree)
+    own = {versions.where.get(path, path) for path in versions.changes}
+    unsure = [path for path in taken.untracked if path not in own]
+    if unsure:
+        raise Refused(_unsure(unsure, patch, at))
+    root, changes = Root(at), dict(taken.changes)
+    for path in own & set(taken.untracked):
+        changes[path] = root.get(path)
     wrong = []
-    for path in sorted(paths):
-        file = root.get(path)
-        if _same(file, versions.now.get(path)):
-            continue
-        changes[path] = file
-        found = _MARKER.search(file.data) if file is not None else None
-        if found is not None and file is not None:
-            line = file.data.count(b"\n", 0, found.start()) + 1
+    for path, file in sorted(changes.items()):
+        line, marker = _marked(file, row.pin, patch)
+        if line:
             wrong.append(
                 Finding(
                     "conflict",
-                    f"{path} still holds a conflict marker",
+                    f"{show_path(path)} still holds a conflict marker",
                     Where(patch, path, line=line),
                     expected="the lines as they should be, without markers",
-                    found=found[0].decode().strip(),
+                    found=marker,
                     next=f"edit {os.path.join(at, path)}, then patchkit rebase --continue",
                 )
             )
@@ -156,6 +168,32 @@ def read_back(store: Store, versions: Versions, patch: str, at: str) -> Resolved
     return Resolved(changes, before)
 
 
+def _marked(file: File | None, pin: str, patch: str) -> tuple[int, str]:
+    """Number and text of the first line that the layout has put there and nobody took away."""
+    if file is None or file.mode == SYMLINK:
+        return 0, ""
+    marks = (f"<<<<<<< {pin}", f"||||||| {BEFORE}", f">>>>>>> {patch}")
+    for number, line in enumerate(file.data.split(b"\n"), 1):
+        text = line.rstrip(b"\r").decode("utf-8", "replace")
+        if text in marks:
+            return number, text
+    return 0, ""
+
+
+def _unsure(paths: Sequence[str], patch: str, at: str) -> Finding:
+    shown = ", ".join(show_path(path) for path in paths[:SHOWN])
+    more = f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else ""
+    return Finding(
+        "foreign-edit",
+        f"the work tree holds new files that {patch} does not make",
+        Where(patch, paths[0]),
+        expected="git add of what belongs to the patch, and nothing else that is new",
+        found=shown + more,
+        next=f"git -C {at} add {show_path(paths[0])}, or remove it, then patchkit rebase "
+        "--continue",
+    )
+
+
 def first_conflict(row: Row) -> Cell | None:
     """The first patch that waits for a person."""
     return next((cell for cell in row.cells if cell.text == "conflict"), None)
@@ -163,9 +201,3 @@ def first_conflict(row: Row) -> Cell | None:
 
 def _oid(file: File | None) -> str:
     return file.oid if file is not None else ""
-
-
-def _same(one: File | None, two: File | None) -> bool:
-    if one is None or two is None:
-        return one is two
-    return one.mode == two.mode and one.data == two.data

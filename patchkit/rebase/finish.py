@@ -2,67 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 
-from patchkit.authoring.sealing import Ready, sealed
-from patchkit.derive.carry import renames_of
-from patchkit.derive.derive import Derived
+from patchkit.authoring.form import text_paths
+from patchkit.authoring.sealing import Ready, arranged, sealed
 from patchkit.derive.project import Project
 from patchkit.derive.proofs import ORIGIN
-from patchkit.engine.model import Overlay
+from patchkit.engine.model import Overlay, Patch
 from patchkit.engine.parse import parse
-from patchkit.rebase.plan import Row
+from patchkit.errors import Finding, Refused, Where
+from patchkit.files.root import Root
+from patchkit.rebase.footing import Footing
+from patchkit.rebase.plan import Cell, Row
 from patchkit.rebase.reasons import earlier, line
+from patchkit.rebase.state import State
+from patchkit.rebase.steps import Step
 from patchkit.series.folder import Series
-from patchkit.series.header import Header
-from patchkit.series.quilt import Entry, parse_series
-from patchkit.series.renumber import keep_headings, replace_header
-from patchkit.series.writer import write_patch
-from patchkit.store.repo import Store
+from patchkit.series.header import Field, Header, parse_header
+from patchkit.series.header_edit import set_fields
+from patchkit.series.quilt import Entry, SeriesFile, parse_series
+from patchkit.series.renumber import keep_headings
+from patchkit.series.writer import write_diff
 
 
 def finish(
-    project: Project,
-    store: Store,
-    derived: Derived,
-    pin: str,
-    row: Row,
-    day: str,
-    reasons: Mapping[str, str],
+    project: Project, ground: Footing, state: State, row: Row, reasons: Mapping[str, str]
 ) -> Ready:
-    """The new pin's series, ready to be written.
+    """The release's series, ready to be written.
 
-    reasons: patch -> why it is not on the release, for the series file. A patch that only moved
-    keeps every byte but @@ numbers, index ids, Last-Update and Rebased-From. Raises Refused where
-    the result does not apply exactly, whole and in every stack.
+    row: what was planned for it, without a conflict. reasons: patch -> why it is not on the
+    release, for the series file. A patch that only moved keeps every byte but @@ numbers, index
+    ids, Last-Update and Rebased-From; the release's own keep their header. Raises Refused where the
+    result does not apply exactly, whole and in every stack, or a file is in the way.
     """
+    store, own = ground.store, ground.own
+    head = [f"# Carried from {state.pin} by patchkit rebase.", *earlier(ground.derived.series)]
     now = Overlay(row.base.tree(store))
     entries: list[Entry] = []
-    patches = []
+    patches: list[Patch] = []
     headers: list[Header] = []
-    lines = [f"# Carried from {pin} by patchkit rebase.", *earlier(derived.series)]
-    rest = zip(
-        derived.series.entries, derived.series.headers, derived.outcomes, row.cells, strict=True
-    )
-    for entry, header, outcome, cell in rest:
+    shown: list[Entry | str] = []
+    for step, cell in zip(ground.steps, row.cells, strict=True):
         if not cell.carried:
-            lines.append(line(entry.patch, row.pin, reasons.get(entry.patch, cell.words)))
+            shown.append(line(step.name, row.pin, reasons.get(step.name, cell.words)))
             continue
-        new = header.with_field("Last-Update", day).with_field(ORIGIN, f"{pin}/{entry.patch}")
-        kept = entry
+        fields = () if step.stands else _fields(state, step.name)
+        old = step.outcome.patch
+        lead = set_fields(old.header, fields, step.header) if fields else old.header
         if cell.data is not None:
-            data = replace_header(parse(cell.data, entry.patch), new)
+            entry, diff = step.entry, cell.data[len(old.header) :]
         else:
-            moved = {} if cell.moved else renames_of(outcome.patch, outcome.root)
-            renames = {n: o for n, o in moved.items() if {n, o} <= set(cell.changes)}
-            data = write_patch(new, now, cell.changes, renames=renames)
-            data = keep_headings(data, outcome.patch, cell.moved)
-            kept = Entry(entry.patch, guard=entry.guard)
+            entry, diff = Entry(step.name, guard=step.entry.guard), _anew(step, cell, now)
         now.changes.update(cell.changes)
-        entries.append(kept)
-        patches.append(parse(data, entry.patch))
-        headers.append(new)
-        lines.append(kept.text())
-    file = parse_series(("\n".join(lines) + "\n").encode())
+        patch = parse(lead + diff, step.name)
+        entries.append(entry)
+        patches.append(patch)
+        headers.append(parse_header(patch.header))
+        shown.append(entry)
+    file = _listed(head, own, shown)
+    had = own.names() if own is not None else []
+    _require_free(project, row.pin, [patch for patch in patches if patch.name not in had])
+    gone = [name for name in had if name not in file.names()]
     series = Series(row.pin, file, file.entries, tuple(patches), tuple(headers))
-    return sealed(project, project.pins.pin(row.pin), store, row.base, series)
+    pin_there = project.pins.pin(row.pin)
+    return sealed(project, pin_there, store, row.base, series, gone=gone)
+
+
+def _fields(state: State, name: str) -> tuple[Field, ...]:
+    return Field("Last-Update", state.day), Field(ORIGIN, f"{state.pin}/{name}")
+
+
+def _anew(step: Step, cell: Cell, now: Overlay) -> bytes:
+    """The patch's diff, written anew, with the headings that it had."""
+    moved = {} if cell.moved else step.renames()
+    renames = {new: old for new, old in moved.items() if {new, old} <= set(cell.changes)}
+    named = text_paths(step.outcome.patch, step.outcome.root, step.before)
+    text = {cell.moved.get(path, path) for path in named}
+    diff = write_diff(now, cell.changes, renames=renames, text=text)
+    return keep_headings(diff, step.outcome.patch, cell.moved)
+
+
+def _require_free(project: Project, pin: str, patches: Sequence[Patch]) -> None:
+    """No patch takes the place of a file that no line of the series names. One that a killed run
+    has written is the same file."""
+    root = Root(project.folder)
+    found = []
+    for patch in patches:
+        path = os.path.join("series", pin, patch.name)
+        file = root.get(path)
+        if root.stat(path) is not None and (file is None or file.data != patch.data):
+            found.append(
+                Finding(
+                    "target-exists",
+                    f"{patch.name} is in the folder of {pin} already, and its series does not "
+                    "name it",
+                    Where(patch=patch.name, file=path),
+                    expected="no file of that name",
+                    found="one of another content",
+                    next=f"move it away: {path}",
+                )
+            )
+    if found:
+        raise Refused(*found)
+
+
+def _listed(
+    head: Sequence[str], own: SeriesFile | None, shown: Sequence[Entry | str]
+) -> SeriesFile:
+    """The series file: the patches in order, with comments between them.
+
+    head: lines above them. own: the file that the release has; its comments stay.
+    """
+    if own is None:
+        lines = [*head, *(row if isinstance(row, str) else row.text() for row in shown)]
+    else:
+        file = arranged(own, [row for row in shown if isinstance(row, Entry)])
+        lines, at = list(file.lines), 0
+        for row in shown:
+            if isinstance(row, str):
+                lines.insert(at, row)
+                at += 1
+            else:
+                at = lines.index(file.lines[file.find(row.patch).line - 1]) + 1
+    return parse_series("".join(text + "\n" for text in lines).encode())

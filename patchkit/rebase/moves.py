@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from patchkit.derive.carry import Files
 from patchkit.engine.model import File
 from patchkit.engine.text import split_lines
 from patchkit.store.tree import StoreTree
@@ -12,6 +13,18 @@ ENOUGH = 0.5
 """Share of the old file's lines that the new one must have: git's own default for renames."""
 LEAD = 0.1
 """How much better the best candidate must be than the next: else it is not clear."""
+
+
+class ByOldNames:
+    """A tree asked by the old names of files that have moved."""
+
+    def __init__(self, tree: Files, where: Mapping[str, str]) -> None:
+        self._tree = tree
+        self._where = where
+
+    def get(self, path: str) -> File | None:
+        """The file that was at `path`."""
+        return self._tree.get(self._where.get(path, path))
 
 
 def moves(old: StoreTree, new: StoreTree, paths: Iterable[str]) -> dict[str, str]:

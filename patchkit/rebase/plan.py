@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from patchkit.derive.base import Base
-from patchkit.derive.carry import Clash, carry, finding_of, renames_of
+from patchkit.derive.carry import Clash, carry, finding_of, untouched
 from patchkit.derive.derive import Derived
 from patchkit.engine.model import File, Overlay
-from patchkit.engine.outcome import Outcome
 from patchkit.errors import Finding
-from patchkit.rebase.moves import moves
+from patchkit.rebase.moves import ByOldNames, moves
 from patchkit.rebase.shifts import Shifts
+from patchkit.rebase.steps import Step, steps_of
 from patchkit.rebase.upstream import taken
 from patchkit.series.renumber import renumber
 from patchkit.store.repo import Store
@@ -26,7 +26,8 @@ from patchkit.store.repo import Store
 CLEAN, MERGED, MOVED = "clean", "merged", "moved"
 CONFLICT, UPSTREAMED, DROPPED = "conflict", "upstreamed", "dropped"
 OBSOLETE, PROOF_FAILS, NOT_CARRIED = "obsolete", "proof-fails", "not carried"
-GOOD = frozenset((CLEAN, MERGED, MOVED))
+STANDS = "stands"
+GOOD = frozenset((CLEAN, MERGED, MOVED, STANDS))
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,10 @@ class Cell:
 
     text: clean (only numbers change), merged (context changes too), moved (a file has another
     name there), conflict, upstreamed (all of it), dropped (the release `since` took it; by hand
-    where that is ""). taken: hunks that the release has already, where it took some. changes: what
-    the patch makes of the release's tree (empty unless carried). data: the patch's new bytes less
-    its header change, None where it is written anew. proof: what its proof says, "" where none was
-    run.
+    where that is ""), stands (the release's own, as it is). taken: hunks that the release has
+    already, where it took some. changes: what the patch makes of the release's tree (empty unless
+    carried). data: the patch's new bytes less its header change, None where it is written anew.
+    proof: what its proof says, "" where none was run.
     """
 
     patch: str
@@ -96,18 +97,25 @@ def plan(
     *,
     resolved: Mapping[str, Resolved] | None = None,
     left: Mapping[str, str] | None = None,
+    steps: Sequence[Step] | None = None,
 ) -> list[Row]:
     """A row for each release, in the order given.
 
     derived: the whole series applied on `old`. Patches that a release has taken are dropped on
     the ones after it. resolved: settled conflicts of the last release. left: patches that are
-    left out by hand, with the reason.
+    left out by hand, with the reason. steps: what is to stand on the last release, where that is
+    not all of the series.
     """
+    every = steps_of(derived, old.tree(store))
     rows: list[Row] = []
-    dropped: dict[str, str] = dict.fromkeys(left or {}, "")
+    by_hand = dict.fromkeys(left or {}, "")
+    dropped: dict[str, str] = dict(by_hand)
     for number, (pin, base) in enumerate(releases, 1):
-        settled = (resolved or {}) if number == len(releases) else {}
-        cells = _row(store, derived, old, pin, base, dropped, settled)
+        last = number == len(releases)
+        put = steps if steps is not None and last else every
+        own = {step.name for step in put if step.stands}
+        out = {name: pin for name, pin in dropped.items() if name not in own or name in by_hand}
+        cells = _row(store, put, old, pin, base, out, (resolved or {}) if last else {})
         for cell in cells:
             if cell.text == UPSTREAMED:
                 dropped.setdefault(cell.patch, pin)
@@ -115,41 +123,48 @@ def plan(
     return rows
 
 
+def moved_files(store: Store, steps: Sequence[Step], old: Base, new: Base) -> dict[str, str]:
+    """Old path -> new path of the files of the old release that have another name on the new."""
+    was, there = old.tree(store), new.tree(store)
+    touched = sorted({path for step in steps if not step.stands for path in step.changes})
+    for tree in (was, there):
+        tree.prefetch(touched)
+    return moves(was, there, touched)
+
+
 def _row(
     store: Store,
-    derived: Derived,
+    steps: Sequence[Step],
     old: Base,
     pin: str,
     base: Base,
     dropped: Mapping[str, str],
     settled: Mapping[str, Resolved],
 ) -> list[Cell]:
-    was, bare, touched = old.tree(store), base.tree(store), derived.touched()
-    for tree in (was, bare):
-        tree.prefetch(touched)
-    where = moves(was, bare, touched)
-    before, now = Overlay(was), Overlay(bare)
+    where = moved_files(store, steps, old, base)
+    now = Overlay(base.tree(store))
     shifts = Shifts()
     cells: list[Cell] = []
     unsettled: dict[str, str] = {}  # path -> the last patch in conflict that changes it
-    for name, outcome in zip(derived.names, derived.outcomes, strict=True):
+    for step in steps:
         shifted = None
-        if name in dropped:
-            cells.append(Cell(name, pin, DROPPED, since=dropped[name]))
+        if step.name in dropped:
+            cells.append(Cell(step.name, pin, DROPPED, since=dropped[step.name]))
         else:
-            cell = _settled(name, pin, now, settled.get(name))
-            if cell is None and not outcome.changes.keys() & (where.keys() | unsettled.keys()):
-                cell = shifted = _only_moved(name, pin, outcome, shifts, before, now)
+            cell = _settled(step.name, pin, now, settled.get(step.name))
+            if cell is None and step.stands:
+                cell = _as_it_is(step, pin, now)
+            elif cell is None and not step.changes.keys() & (where.keys() | unsettled.keys()):
+                cell = shifted = _only_moved(step, pin, shifts, now)
             if cell is None:
-                cell = _cell(derived, name, before, now, where, pin, unsettled)
+                cell = _cell(step, now, {} if step.stands else where, pin, unsettled)
             cells.append(cell)
             if cell.carried:
                 now.changes.update(cell.changes)
             elif cell.text == CONFLICT:
-                unsettled.update(dict.fromkeys(outcome.changes, name))
+                unsettled.update(dict.fromkeys(step.changes, step.name))
         if shifted is None:
-            shifts.forget(outcome.changes)
-        before.changes.update(outcome.changes)
+            shifts.forget(step.changes)
     return cells
 
 
@@ -164,35 +179,42 @@ def _settled(name: str, pin: str, now: Overlay, settled: Resolved | None) -> Cel
     return Cell(name, pin, MERGED, changes=settled.changes)
 
 
-def _only_moved(
-    name: str,
-    pin: str,
-    outcome: Outcome,
-    shifts: Shifts,
-    before: Overlay,
-    now: Overlay,
-) -> Cell | None:
+def _as_it_is(step: Step, pin: str, now: Overlay) -> Cell | None:
+    """The cell of a patch of the release's own, where nothing new came below it."""
+    if not untouched(step.before, step.changes, now):
+        return None
+    return Cell(step.name, pin, STANDS, changes=step.changes, data=step.outcome.patch.data)
+
+
+def _only_moved(step: Step, pin: str, shifts: Shifts, now: Overlay) -> Cell | None:
     """The cell of a patch of which upstream touched no line; None for any other."""
-    changes = shifts.carried(outcome, before, now)
-    data = None if changes is None else renumber(outcome.patch, now, changes, outcome.root)
+    changes = shifts.carried(step.outcome, step.before, now)
+    data = None if changes is None else _renumbered(step, now, changes)
     if changes is None or data is None:
         return None
-    return Cell(name, pin, CLEAN, changes=changes, data=data)
+    return Cell(step.name, pin, CLEAN, changes=changes, data=data)
+
+
+def _renumbered(step: Step, now: Overlay, changes: Mapping[str, File | None]) -> bytes | None:
+    """The patch's bytes with other numbers; None where its hunks cannot make `changes` of `now`."""
+    patch, root = step.outcome.patch, step.outcome.root
+    if not step.entry.reverse:
+        return renumber(patch, now, changes, root)
+    # With -R it turns what is to come into what is there.
+    back = {path: now.get(path) for path in changes}
+    return renumber(patch, Overlay(now, changes), back, root)
 
 
 def _cell(
-    derived: Derived,
-    name: str,
-    before: Overlay,
+    step: Step,
     now: Overlay,
     where: Mapping[str, str],
     pin: str,
     unsettled: Mapping[str, str],
 ) -> Cell:
-    outcome = derived.outcomes[derived.names.index(name)]
-    renames = renames_of(outcome.patch, outcome.root)
+    name, outcome, before = step.name, step.outcome, step.before
     moved = {p: where[p] for p in outcome.changes if p in where}
-    carried = carry(before, outcome.changes, _Moved(now, where), renames)
+    carried = carry(before, outcome.changes, ByOldNames(now, where), step.renames())
     if carried.clashes:
         if _all_there(outcome.changes, now, where):
             return Cell(name, pin, UPSTREAMED, moved=moved)
@@ -203,6 +225,7 @@ def _cell(
                 outcome.patch,
                 outcome.root,
                 next_command,
+                reverse=step.entry.reverse,
             )
             for clash in carried.clashes
         )
@@ -216,20 +239,9 @@ def _cell(
         {p: now.get(where.get(p, p)) for p in outcome.changes},
         carried.changes,
     )
-    data = None if moved or gone else renumber(outcome.patch, now, changes, outcome.root)
+    data = None if moved or gone else _renumbered(step, now, changes)
     text = MOVED if moved else CLEAN if data is not None else MERGED
     return Cell(name, pin, text, tuple(gone), moved, changes=changes, data=data)
-
-
-class _Moved:
-    """A tree asked by the old names of files that have moved."""
-
-    def __init__(self, tree: Overlay, where: Mapping[str, str]) -> None:
-        self._tree = tree
-        self._where = where
-
-    def get(self, path: str) -> File | None:
-        return self._tree.get(self._where.get(path, path))
 
 
 def _all_there(changes: Mapping[str, File | None], now: Overlay, where: Mapping[str, str]) -> bool:

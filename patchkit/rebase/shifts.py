@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from patchkit.derive.carry import Files
 from patchkit.engine.content import Text, TextFile, text_of
 from patchkit.engine.diff import Range, diff_lines
-from patchkit.engine.model import SYMLINK, File, Hunk, Tree
+from patchkit.engine.model import SYMLINK, File, Hunk
 from patchkit.engine.outcome import Edit, Outcome
 from patchkit.engine.place import splice_at
 
@@ -29,7 +30,7 @@ class Shifts:
             self._ranges.pop(path, None)
 
     def carried(
-        self, outcome: Outcome, before: Tree, now: Tree
+        self, outcome: Outcome, before: Files, now: Files
     ) -> Mapping[str, File | None] | None:
         """What the patch makes of `now`; None where that takes a merge.
 

@@ -23,7 +23,8 @@ _PLACE = f"{OWN}/rebase.json"
 @dataclass(frozen=True)
 class State:
     """pin, onto: names. day: what Last-Update becomes. left: patches left out by hand -> reason.
-    resolved: settled conflicts. stopped: the patch whose conflict waits; at: its work tree."""
+    resolved: settled conflicts. stopped: the patch whose conflict waits; at: its work tree. into:
+    whether the release has a series, which gets what it lacks."""
 
     pin: str
     onto: str
@@ -33,6 +34,7 @@ class State:
     resolved: Mapping[str, Resolved] = field(default_factory=dict)
     stopped: str = ""
     at: str = ""
+    into: bool = False
 
     def settled(self, patch: str, resolved: Resolved) -> State:
         """The state with the conflict of `patch` settled."""
@@ -75,6 +77,7 @@ def load(project: Project) -> State | None:
             texts[3],
             # Never the path that the file says: that folder is going to be removed.
             tree_of(project, texts[0], texts[1]) if texts[4] else "",
+            bool(body.get("into", False)),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Refused(
@@ -100,6 +103,7 @@ def save(project: Project, state: State) -> None:
         "resolved": {name: write_resolved(r) for name, r in state.resolved.items()},
         "stopped": state.stopped,
         "at": state.at,
+        "into": state.into,
     }
     data = (json.dumps(body, indent=1, sort_keys=True) + "\n").encode("ascii")
     # The project is held: what a killed run left half written is overwritten, not left beside it.

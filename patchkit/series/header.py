@@ -18,7 +18,7 @@ What stands between `---` and the diff (a diffstat, notes) is no part of the hea
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from patchkit.engine.rule import Allow
@@ -29,7 +29,7 @@ MAX_BYTES = 1 << 20
 AUTHOR = ("from", "author")
 ALLOW = "Patchkit-Allow"
 
-_FIELD = re.compile(r"([!-9;-~]{1,100}):[ \t]?(.*)")
+FIELD = re.compile(r"([!-9;-~]{1,100}):[ \t]?(.*)")
 _KNOWN = re.compile(
     r"(from|date|subject|description|author|origin|bug(-.*)?|forwarded|reviewed-by|acked-by"
     r"|last-update|applied-upstream|drop-when|rebased-from|patchkit-.*)",
@@ -190,11 +190,8 @@ def parse_header(data: bytes) -> Header:
         )
     text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
     whole = [line.rstrip("\r") for line in text.split("\n")]
-    lines = _until_dashes(whole)
-    if len(lines) == len(whole):
-        lines = _without_furniture(lines)
-    if lines and _MBOX.match(lines[0]):
-        del lines[0]
+    first, stop = text_span(whole)
+    lines = whole[first:stop]
     fields, rest = _fields(lines)
     if fields is None:
         return _prose(lines)
@@ -236,32 +233,33 @@ def tidy(lines: Iterable[str]) -> str:
     return "\n".join(out)
 
 
-def _until_dashes(lines: list[str]) -> list[str]:
-    """The lines before the first that is `---` alone (what follows is a diffstat or notes)."""
-    for index, line in enumerate(lines):
-        if line.rstrip(" \t") == "---":
-            return lines[:index]
-    return lines
+def text_span(lines: Sequence[str]) -> tuple[int, int]:
+    """Where the text of a header begins and ends: behind a mailbox's own line and blank ones,
+    before the first `---` alone (what follows is a diffstat or notes), or, without one, before
+    what quilt and other tools put right above a diff (`Index: x`, =====)."""
+    stop = next((i for i, line in enumerate(lines) if line.rstrip(" \t\r") == "---"), None)
+    if stop is None:
+        stop = len(lines)
+        while stop and _is_furniture(lines[stop - 1].rstrip("\r")):
+            stop -= 1
+    first = 1 if stop and _MBOX.match(lines[0]) else 0
+    while first < stop and not lines[first].strip():
+        first += 1
+    return first, stop
 
 
-def _without_furniture(lines: list[str]) -> list[str]:
-    """The lines without what quilt and other tools put right above a diff (`Index: x`, =====)."""
-    end = len(lines)
-    while end and (not lines[end - 1].strip(" \t") or _FURNITURE.fullmatch(lines[end - 1])):
-        end -= 1
-    return lines[:end]
+def _is_furniture(line: str) -> bool:
+    return not line.strip(" \t") or _FURNITURE.fullmatch(line) is not None
 
 
 def _fields(lines: list[str]) -> tuple[list[Field] | None, list[str]]:
     """The leading fields and the lines after them; None where the text begins as prose."""
-    while lines and not lines[0].strip():
-        lines = lines[1:]
     fields: list[Field] = []
     for index, line in enumerate(lines):
         if not line.strip():
             rest = lines[index + 1 :]
             break
-        stated = _FIELD.fullmatch(line)
+        stated = FIELD.fullmatch(line)
         if line[0] in " \t" and fields:
             last = fields[-1]
             more = "" if line.strip() == "." else line[1:]

@@ -12,8 +12,6 @@ from patchkit.engine.model import File, Hunk, Patch, Section, Tree
 from patchkit.engine.parse import parse
 from patchkit.engine.strip import Root, target_paths
 from patchkit.engine.text import split_lines
-from patchkit.series.header import Header
-from patchkit.series.header_out import dump_header
 from patchkit.series.writer import NO_ID
 
 _HUNK = re.compile(rb"@@ -\d+(,\d+)? \+\d+(,\d+)? @@")
@@ -82,11 +80,6 @@ Changed = tuple[tuple[bytes, bytes], ...]
 
 def _changed(hunk: Hunk) -> Changed:
     return tuple(line for line in hunk.lines if line[0] != b" ")
-
-
-def replace_header(patch: Patch, header: Header) -> bytes:
-    """The patch's bytes under another header; the diff stays as it is, byte for byte."""
-    return dump_header(header) + patch.data[len(patch.header) :]
 
 
 def _after(base: Tree, changes: Mapping[str, File | None], path: str) -> File | None:

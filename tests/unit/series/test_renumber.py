@@ -9,7 +9,7 @@ from patchkit.engine.apply import EXACT, Root, apply_patch
 from patchkit.engine.model import EXECUTABLE, File, MemoryTree
 from patchkit.engine.parse import parse
 from patchkit.series.header import Header
-from patchkit.series.renumber import keep_headings, renumber, replace_header
+from patchkit.series.renumber import keep_headings, renumber
 from patchkit.series.writer import write_patch
 
 HEADER = Header("A <a@b.c>", "Wed, 1 Jan 2031 00:00:01 +0000", "Do it", body="Why.")
@@ -111,14 +111,6 @@ def test_a_group_that_could_slide_is_found_where_it_stands() -> None:
     patch = parse(text, "x")
     data = renumber(patch, MemoryTree({"f": File(b"0\n" + old)}), {"f": File(b"0\n" + new)})
     assert data == text.replace(b"@@ -1,5 +1,6 @@", b"@@ -2,5 +2,6 @@")
-
-
-def test_another_header_leaves_the_diff_alone() -> None:
-    header = HEADER.with_field("Last-Update", "2031-02-03")
-    data = replace_header(PATCH, header)
-    assert data.endswith(PATCH.data[len(PATCH.header) :])
-    assert data.count(b"Last-Update: 2031-02-03\n") == 1
-    assert replace_header(PATCH, HEADER) == PATCH.data
 
 
 def test_a_hunk_that_changes_the_same_lines_keeps_its_heading() -> None:

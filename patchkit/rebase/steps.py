@@ -1,0 +1,82 @@
+"""The patches that are to stand on a release, in their order, and what each was made of.
+
+A release without a series gets all of the old one's. One that has a series gets those that it
+lacks, each behind the one that it stands behind in the old series; its own patches stay, and are
+carried only where a new one comes below them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from patchkit.authoring.standing import At, Versions
+from patchkit.derive.carry import Files, renames_of
+from patchkit.derive.derive import Derived
+from patchkit.derive.project import Project
+from patchkit.engine.model import File, Tree
+from patchkit.engine.outcome import Outcome
+from patchkit.rebase.pairs import Pair, pairs
+from patchkit.series.folder import Series
+from patchkit.series.header import Header
+from patchkit.series.quilt import Entry
+
+
+@dataclass(frozen=True)
+class Step:
+    """One patch. before: the tree that it made `outcome` of. stands: it is the release's own."""
+
+    entry: Entry
+    header: Header
+    outcome: Outcome
+    before: Files
+    stands: bool = False
+
+    @property
+    def name(self) -> str:
+        """The patch's name."""
+        return self.entry.patch
+
+    @property
+    def changes(self) -> Mapping[str, File | None]:
+        """What it made of `before`."""
+        return self.outcome.changes
+
+    def renames(self) -> dict[str, str]:
+        """New path -> old path of every file that it renames."""
+        return renames_of(self.outcome.patch, self.outcome.root, reverse=self.entry.reverse)
+
+
+def steps_of(derived: Derived, base: Tree, stands: bool = False) -> list[Step]:
+    """Every patch of a series. derived: the whole of it, applied on `base`."""
+    versions = Versions(base, derived.changes())
+    rows = zip(derived.series.entries, derived.series.headers, derived.outcomes, strict=True)
+    return [
+        Step(entry, header, outcome, At(versions, place), stands)
+        for place, (entry, header, outcome) in enumerate(rows)
+    ]
+
+
+def steps_into(
+    project: Project, old: Derived, old_base: Tree, own: Derived, base: Tree
+) -> list[Step]:
+    """Every patch of the release's own series (`own`, on `base`), and those of `old` that it lacks
+    and does not say why."""
+    theirs, ours = steps_of(old, old_base), steps_of(own, base, True)
+    steps: list[Step] = []
+    for pair in pairs(project, old.series, own.series):
+        if pair.new is not None:
+            steps.append(ours[pair.new])
+        elif pair.old is not None and _is_new(pair):
+            steps.append(theirs[pair.old])
+    return steps
+
+
+def lacking(project: Project, old: Series, own: Series) -> list[str]:
+    """The patches of `old` that `own` lacks and does not say why."""
+    rows = pairs(project, old, own)
+    return [old.entries[p.old].patch for p in rows if p.old is not None and _is_new(p)]
+
+
+def _is_new(pair: Pair) -> bool:
+    return pair.new is None and not pair.reason
