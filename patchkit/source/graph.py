@@ -16,6 +16,7 @@ from patchkit.files.atomic import make_folder
 from patchkit.files.growing import remove_file
 from patchkit.files.lock import locked
 from patchkit.store import git
+from patchkit.store.address import blotted
 from patchkit.store.cache import REMOTES
 from patchkit.store.pipes import also_reading
 from patchkit.store.repo import Store
@@ -102,7 +103,7 @@ class Graph:
             raise EnvironmentFault(
                 Finding(
                     "network",
-                    f"{git.without_credentials(self.url)} cannot be asked: {error.message}",
+                    f"{blotted(self.url)} cannot be asked: {error.message}",
                     expected="an answer of the git server",
                     found=error.found,
                     next="check the address and the network",

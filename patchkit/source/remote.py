@@ -29,6 +29,7 @@ from patchkit.source.base import (
     silent,
 )
 from patchkit.store import git
+from patchkit.store.address import blotted
 from patchkit.store.cache import REMOTES
 from patchkit.store.repo import Store
 from patchkit.upstreams import Known, known
@@ -255,7 +256,7 @@ def _unreachable(url: str, error: EnvironmentFault) -> Finding:
     first = error.findings[0]
     return Finding(
         "network",
-        f"{git.without_credentials(url)} cannot be asked: {first.message}",
+        f"{blotted(url)} cannot be asked: {first.message}",
         expected="an answer of the git server",
         found=first.found,
         next="check the network; or leave out --source git: the sdist needs no git server",
@@ -276,7 +277,7 @@ def _tag_moved(tag: str, commit: str, found: str) -> Finding:
 def _unfiltered(url: str) -> Finding:
     return Finding(
         "network",
-        f"{git.without_credentials(url)} cannot leave files out: all of the commit was fetched",
+        f"{blotted(url)} cannot leave files out: all of the commit was fetched",
         expected="a server with uploadpack.allowFilter",
         found="the filter was ignored",
         note=True,

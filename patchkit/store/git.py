@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from patchkit.errors import EnvironmentFault, Finding
+from patchkit.store.address import blotted, login
 
 OLDEST = (2, 32)
 """The oldest git that is known to do all we ask (GIT_CONFIG_GLOBAL came with 2.32)."""
@@ -80,6 +81,19 @@ _SETTINGS = (
     ("advice.detachedHead", "false"),
 )
 
+STILL = 120
+"""Seconds without a byte after which an http server is given up. One that is at work says so
+every few seconds (git's uploadpack.keepAlive)."""
+
+_NO_NEWS = (
+    "fatal: Could not read from remote repository.",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+    "fatal: the remote end hung up unexpectedly",
+    "fatal: early EOF",
+)
+"""Lines of git that follow the one which says what is wrong."""
+
 
 @functools.cache
 def executable() -> str:
@@ -137,17 +151,34 @@ REMOTE = "patchkit"
 """How a git command line names the server of `remote`."""
 
 
+_HELPER = (
+    '!f() { test "$1" != get || '
+    """printf 'username=%s\\npassword=%s\\n' "$PATCHKIT_USER" "$PATCHKIT_PASSWORD"; }; f"""
+)
+"""A credential helper of ours: how git is told a password that stands in no address."""
+
+
 def remote(url: str) -> dict[str, str]:
     """Environment variables that make `REMOTE` the server at `url`.
 
-    On a command line the address could be read by everybody on the machine, and a partial fetch
-    would write it into the repository's configuration: it may hold a password.
+    On a command line (git's own, or that of the helper it starts) the address could be read by
+    everybody on the machine, and a partial fetch would write it into the repository's
+    configuration: it may hold a password. That is given apart, for that host alone, and no helper
+    of the user's gets to keep it.
     """
-    return {
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": f"remote.{REMOTE}.url",
-        "GIT_CONFIG_VALUE_0": url,
-    }
+    found = login(url)
+    rows = [(f"remote.{REMOTE}.url", found.address)]
+    env: dict[str, str] = {}
+    if found.password is not None:
+        rows += [("credential.helper", ""), (f"credential.{found.base}.helper", _HELPER)]
+        env = {"PATCHKIT_USER": found.user, "PATCHKIT_PASSWORD": found.password}
+    elif found.user:
+        rows.append((f"credential.{found.base}.username", found.user))
+    env["GIT_CONFIG_COUNT"] = str(len(rows))
+    for number, (key, value) in enumerate(rows):
+        env[f"GIT_CONFIG_KEY_{number}"] = key
+        env[f"GIT_CONFIG_VALUE_{number}"] = value
+    return env
 
 
 def command(
@@ -159,7 +190,8 @@ def command(
     mounted into a container under another uid.
     """
     line = [executable()]
-    for key, value in (*_SETTINGS, *(settings or {}).items()):
+    slow = (("http.lowSpeedLimit", "1"), ("http.lowSpeedTime", str(STILL)))
+    for key, value in (*_SETTINGS, *slow, *(settings or {}).items()):
         line += ["-c", f"{key}={value}"]
     if git_dir is not None:
         line.append(f"--git-dir={git_dir}")
@@ -237,19 +269,15 @@ def attempt(
 
 def fault(args: Sequence[str], status: int | None, stderr: bytes) -> EnvironmentFault:
     """A failed git command as a finding; credentials in addresses are blotted out."""
-    words = without_credentials(stderr.decode("utf-8", "replace")).strip().splitlines()
+    lines = [line for line in blotted(stderr.decode("utf-8", "replace")).splitlines() if line]
+    news = [line for line in lines if line.strip() not in _NO_NEWS] or lines
+    said = [line for line in news if line.startswith(("fatal:", "error:"))] or news
+    last = said[-1] if said else "no message"
     return EnvironmentFault(
         Finding(
             "git",
-            f"git {args[0]} failed: {words[-1] if words else 'no message'}",
+            f"git {args[0]} failed: {last}",
             found=f"exit status {status}",
-            details=tuple(words[-6:-1]),
+            details=tuple(line for line in news if line != last)[-5:],
         )
     )
-
-
-def without_credentials(text: str) -> str:
-    """`text` with the user part of every address replaced by ***."""
-    import re
-
-    return re.sub(r"(?<=://)[^/@\s]+@", "***@", text)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from patchkit.errors import EnvironmentFault
+from patchkit.series.pins import Upstream
 from patchkit.source.graph import Graph
+from patchkit.source.remote import Server
 from patchkit.store import Store
 
 from .conftest import Daemon
@@ -59,3 +66,112 @@ def test_the_history_of_a_server_is_kept_without_its_password(daemon: Daemon, st
             Graph(store, url.replace("s3cret", "other-s3cret")).refs("refs/heads/main")
     assert "s3cret" not in str(caught.value.findings)
     assert holding("s3cret", Path(store.root)) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "password"), [("p%40s%2Fs", "p@s/s"), ("p:s", "p:s"), ("p%C3%A4ss", "p\u00e4ss")]
+)
+def test_a_password_is_written_as_in_every_address(
+    daemon: Daemon, store: Store, written: str, password: str
+) -> None:
+    with serving(daemon.at.parent, "me", password) as address:
+        url = address.replace("//", f"//me:{written}@") + f"/{daemon.at.name}"
+        assert Server(store, Upstream("demo", "plain", git=url), "v1.0").tag() == daemon.commit
+
+
+@pytest.mark.parametrize("written", ["p@s3cret", "p/s3cret", "p#s3cret", "p?s3cret"])
+def test_a_password_that_was_not_quoted_is_not_shown_either(store: Store, written: str) -> None:
+    url = f"http://me:{written}@127.0.0.1:1/demo"
+    with pytest.raises(EnvironmentFault) as caught:
+        Server(store, Upstream("demo", "plain", git=url), "v1.0").tag()
+    assert "s3cret" not in str(caught.value.findings)
+
+
+def test_no_helper_of_the_user_gets_the_password_to_keep(
+    daemon: Daemon, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (tmp_path / ".gitconfig").write_text("[credential]\n\thelper = store\n")
+    with serving(daemon.at.parent, "me", "s3cret") as address:
+        url = address.replace("//", "//me:s3cret@") + f"/{daemon.at.name}"
+        assert Server(store, Upstream("demo", "plain", git=url), "v1.0").tag() == daemon.commit
+    assert not (tmp_path / ".git-credentials").exists()
+
+
+def test_where_the_address_has_none_the_users_helper_is_asked(
+    daemon: Daemon, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (tmp_path / ".gitconfig").write_text("[credential]\n\thelper = store\n")
+    with serving(daemon.at.parent, "me", "s3cret") as address:
+        (tmp_path / ".git-credentials").write_text(address.replace("//", "//me:s3cret@") + "\n")
+        for user in ("", "me@"):
+            url = address.replace("//", f"//{user}") + f"/{daemon.at.name}"
+            assert Server(store, Upstream("demo", "plain", git=url), "v1.0").tag() == daemon.commit
+
+
+@pytest.fixture
+def slow() -> Iterator[str]:
+    """The address of a server that does not answer for a while."""
+    over = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            over.wait(20)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    over.set()
+    server.shutdown()
+    server.server_close()
+
+
+def command_lines() -> list[str]:
+    found = []
+    for at in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found.append(at.read_bytes().decode("utf-8", "replace"))
+        except OSError:
+            pass
+    return found
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at /proc")
+def test_no_command_line_holds_the_password(
+    store: Store, slow: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("patchkit.store.git.STILL", 3)
+    url = slow.replace("//", "//me:s3cret-in-no-list@")
+    server = Server(store, Upstream("demo", "plain", git=url), "v1.0")
+
+    def ask() -> None:
+        with pytest.raises(EnvironmentFault):
+            server.tag()
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    seen: list[str] = []
+    until = time.monotonic() + 5
+    while not any(slow in line for line in seen) and time.monotonic() < until:
+        seen = command_lines()
+    assert any(slow in line for line in seen)  # the helper that git started
+    assert not any("s3cret-in-no-list" in line for line in seen)
+    asking.join(10)
+
+
+def test_a_server_that_stands_still_is_given_up(
+    store: Store, slow: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("patchkit.store.git.STILL", 1)
+    before = time.monotonic()
+    with pytest.raises(EnvironmentFault) as caught:
+        Server(store, Upstream("demo", "plain", git=slow), "v1.0").tag()
+    assert time.monotonic() - before < 10
+    assert caught.value.findings[0].name == "network"

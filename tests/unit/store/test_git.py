@@ -78,9 +78,19 @@ def test_gits_own_words_are_given_without_credentials() -> None:
     (finding,) = caught.value.findings
     assert finding.name == "git"
     assert "secret" not in str(finding.to_json())
-    assert git.without_credentials("at https://u:p@h/x and https://t@h/y") == (
-        "at https://***@h/x and https://***@h/y"
+
+
+def test_of_gits_words_the_ones_that_say_what_is_wrong_come_first() -> None:
+    said = (
+        b"ssh: connect to host h port 22: Connection refused\n"
+        b"fatal: Could not read from remote repository.\n\n"
+        b"Please make sure you have the correct access rights\nand the repository exists.\n"
     )
+    (finding,) = git.fault(["fetch"], 128, said).findings
+    assert finding.message.endswith("ssh: connect to host h port 22: Connection refused")
+    said = b"fatal: write error: No space left on device\nfatal: fetch-pack: invalid output\n"
+    (finding,) = git.fault(["fetch"], 128, said).findings
+    assert finding.details == ("fatal: write error: No space left on device",)
 
 
 def test_a_git_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
