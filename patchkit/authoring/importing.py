@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from patchkit.authoring.arrange import ADVICE
 from patchkit.authoring.builder import Builder
-from patchkit.authoring.edit import chosen_guard
+from patchkit.authoring.edit import AUTHOR_HINT, chosen_guard
 from patchkit.authoring.form import Row
 from patchkit.authoring.headers import dated, fit, identity, same_header
 from patchkit.authoring.incoming import Arrived, Incoming, plain
@@ -33,7 +33,7 @@ from patchkit.engine.parse import parse, scan
 from patchkit.engine.recount import recount as corrected
 from patchkit.engine.rule import MAX_FUZZ, Rule
 from patchkit.engine.strip import Root, find_root
-from patchkit.errors import Finding, Refused, Where
+from patchkit.errors import Finding, Refused, UsageFault, Where
 from patchkit.series.folder import Series
 from patchkit.series.header import ALLOW, Header, parse_header
 from patchkit.series.quilt import NAME, SeriesFile
@@ -189,6 +189,9 @@ class _Run:
             date=self.moment.mail,
         )
         header = fitted.header
+        if not header.author and not in_place:  # git am would refuse it
+            words = f"nobody is known as the author of {incoming.name}"
+            raise UsageFault.because(words, next=AUTHOR_HINT)
         if old is not None and same_header(header, old):
             return old, ()
         if raw.shape != "mail" and not header.first("Last-Update"):

@@ -98,7 +98,13 @@ def run_files(
     directory: str | None,
 ) -> int:
     """Apply loose patches; the exit code is returned."""
-    from patchkit.cli.apply_loose import in_vain, not_in_a_series, place, steps_of
+    from patchkit.cli.apply_loose import (
+        in_vain,
+        not_in_a_series,
+        notes_not_in_a_series,
+        place,
+        steps_of,
+    )
     from patchkit.engine.rule import Rule
     from patchkit.target.installed import apply_loose
 
@@ -121,7 +127,12 @@ def run_files(
     if done.ok and done.plans:
         out.find(in_vain(rule.accept, done.plans[0].outcomes))
     if series is None:
-        done = replace(done, findings=tuple(map(not_in_a_series, done.findings)))
+        plans = [
+            replace(plan, outcomes=tuple(map(notes_not_in_a_series, plan.outcomes)))
+            for plan in done.plans
+        ]
+        findings = tuple(map(not_in_a_series, done.findings))
+        done = replace(done, findings=findings, plans=tuple(plans))
     report(out, done, asked, [])
     return out.close()
 

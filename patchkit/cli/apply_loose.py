@@ -39,6 +39,7 @@ def run_loose(
         out.find(in_vain(rule.accept, done.outcomes))
     if series is None:
         done = replace(done, findings=tuple(map(not_in_a_series, done.findings)))
+        done = replace(done, outcomes=tuple(map(notes_not_in_a_series, done.outcomes)))
     report(out, done, to, check)
     return out.close()
 
@@ -64,6 +65,11 @@ def not_in_a_series(finding: Finding) -> Finding:
     if not finding.next.startswith("patchkit refresh"):
         return finding
     return replace(finding, next=ANEW)
+
+
+def notes_not_in_a_series(outcome: Outcome) -> Outcome:
+    """The same of what is said besides."""
+    return replace(outcome, notes=tuple(map(not_in_a_series, outcome.notes)))
 
 
 def steps_of(

@@ -109,8 +109,18 @@ def _fail(findings: Any, code: int) -> int:
     from patchkit.cli.out import Out
 
     out = Out(_verb(), as_json=_as_json())
-    out.find(findings)
+    out.find(map(_typed, findings))
     return out.close(code)
+
+
+def _typed(finding: Finding) -> Finding:
+    """Where an option is missing: the whole command, as it was typed and with it."""
+    if not finding.next.startswith(("--pin ", "--author ")):
+        return finding
+    from dataclasses import replace
+    from shlex import join
+
+    return replace(finding, next=f"{join(['patchkit', *sys.argv[1:]])} {finding.next}")
 
 
 def _as_json() -> bool:

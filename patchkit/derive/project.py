@@ -102,7 +102,7 @@ class Project:
         raise UsageFault.because(
             "--pin is needed: "
             + (f"series for {', '.join(have)}" if have else "no pin has a series"),
-            next=f"--pin {(have or list(self.pins.pins))[-1]}"
+            next=f"--pin {(have or list(self.pins.pins))[0]}"
             if self.pins.pins
             else "patchkit pin RELEASE --add",
         )

@@ -43,6 +43,15 @@ def test_only_a_run_that_wrote_says_applied(loose: Desk) -> None:
     assert states(loose.run("apply", "x.patch", "--to", "d").out) == ["already-applied"]
 
 
+def test_of_a_loose_patch_no_note_says_refresh(loose: Desk) -> None:
+    off = PATCH.replace("-20,3 +20,3", "-15,3 +15,3")
+    (loose.at / "off.patch").write_text(off)
+    done = loose.run("apply", "off.patch", "--to", "d", "--check")
+    assert "note: offset" in done.err
+    assert "patchkit refresh off.patch" not in done.err
+    assert "make the diff anew" in done.err
+
+
 def told(body: dict[str, Any]) -> list[str]:
     return [row["state"] for row in body["patches"]]
 

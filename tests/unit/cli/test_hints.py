@@ -149,3 +149,27 @@ def test_an_accepted_place_that_no_hunk_goes_to_is_said_by_apply_too(desk: Desk)
     desk.run("apply", "x.patch", "--to", ".", "--check", "--accept", "x.py:2")
     done = desk.run("apply", "x.patch", "--to", ".", "--accept", "x.py:4")
     assert "--accept x.py:4 is not used" in done.err
+
+
+def test_where_the_pin_is_missing_the_whole_command_is_named(begun: Desk) -> None:
+    pins = begun.at / "pins.toml"
+    pins.write_text(pins.read_text() + '\n[pins.other]\nupstream = "engine"\n')
+    begun.run("import", "series/base/five.patch", "--pin", "other", "--author", AUTHOR)
+    for typed in (["graph"], ["show", "five"], ["export", "-o", "a folder"]):
+        done = begun.run(*typed, code=2)
+        (line,) = [x for x in done.err.splitlines() if x.startswith("  next:")]
+        words = shlex.split(line.partition("patchkit ")[2])
+        assert words == [*typed, "--pin", "base"]
+        begun.run(*words)
+
+
+def test_an_author_whom_nobody_knows_is_asked_for(desk: Desk) -> None:
+    desk.run("init", "--upstream", "engine", "--source", "../upstream")
+    text = "--- a/engine/lanes.py\n+++ b/engine/lanes.py\n@@ -20,3 +20,3 @@\n"
+    (desk.at / "x.patch").write_text(text + " line 19\n-line 20\n+line XX\n line 21\n")
+    for typed in (["import", "x.patch"], ["new", "six"]):
+        done = desk.run(*typed, code=2)
+        assert "nobody is known as the author" in done.err
+        assert f'patchkit {" ".join(typed)} --author "Name <mail>", or git config' in done.err
+    desk.run("import", "x.patch", "--author", AUTHOR)
+    assert f"From: {AUTHOR}\n" in (desk.at / "series/base/x.patch").read_text()

@@ -56,7 +56,7 @@ def test_check_writes_nothing_and_says_what_would_be(begun: Desk) -> None:
     before = begun.bytes()
     for args in (
         ("refresh",),
-        ("import", "../x.patch"),
+        ("import", "../x.patch", "--author", "A <a@example.org>"),
         ("rename", "five", "V"),
         ("drop", "five"),
         ("move", "five", "--first"),
