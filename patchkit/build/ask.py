@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 
 from patchkit.errors import UsageFault
 
 HOWS = ("overlay", "empty", "cuda", "cpu")
 OVERLAY, EMPTY, CUDA, CPU = HOWS
+_ARCHS = re.compile(r"\d{1,2}\.\d[af]?( \d{1,2}\.\d[af]?){0,15}")
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,9 @@ class Asked:
     arch: str | None = None
     source: str | None = None
     python: str | None = None
+    configure: bool = False
+    use: tuple[str, ...] = ()
+    archs: str | None = None
 
     @property
     def interpreter(self) -> str | None:
@@ -40,6 +45,13 @@ class Asked:
             raise UsageFault.because("--base-wheel and --sha256 go with --how overlay")
         if self.python and how not in (CUDA, CPU):
             raise UsageFault.because("--python goes with --how cuda or cpu")
+        if (self.configure or self.use) and how not in (CUDA, CPU):
+            option = "--configure-only" if self.configure else "--use"
+            raise UsageFault.because(f"{option} goes with --how cuda or cpu")
+        if self.archs is not None and (how != CUDA or not _ARCHS.fullmatch(self.archs)):
+            raise UsageFault.because(
+                "--cuda-archs takes capabilities such as 8.9 or '8.0 9.0', with --how cuda"
+            )
         if self.sha256 and not self.base_wheel:
             raise UsageFault.because("--sha256 goes with --base-wheel")
         return how

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from patchkit.errors import Finding
+
 
 @dataclass(frozen=True)
 class Input:
     """Something the wheel was made from. kind: base-wheel, sdist, commit, tree, patch, lock,
-    environment. digests: algorithm -> hex digits."""
+    environment, source. digests: algorithm -> hex digits."""
 
     kind: str
     name: str
@@ -17,9 +19,9 @@ class Input:
 
 @dataclass(frozen=True)
 class Built:
-    """A wheel that stands. how: overlay or empty. content: its content digest. changed, gone,
-    left_out: tree paths. tools: programs that may have an influence on the bytes. stamp: the
-    moment (year … second, UTC) that stands for now in what is written beside the wheel."""
+    """A wheel that stands. how: overlay, empty, cuda or cpu. content: its content digest. changed,
+    gone, left_out: tree paths. stamp: the moment (year … second, UTC) that stands for now in what
+    is written beside the wheel. notes: what a person should know of how it was made."""
 
     path: str
     file_name: str
@@ -37,3 +39,4 @@ class Built:
     license: str
     stamp: tuple[int, int, int, int, int, int]
     environment: tuple[tuple[str, str], ...] = ()
+    notes: tuple[Finding, ...] = ()

@@ -90,7 +90,16 @@ def _said(line: list[str]) -> str:
 def _packages(python: str | None) -> dict[str, str]:
     if python is None:
         return {}
-    names = ("torch", "setuptools", "setuptools-scm", "setuptools-rust", "wheel", "jinja2", "pip")
+    names = (
+        "torch",
+        "packaging",
+        "setuptools",
+        "setuptools-scm",
+        "setuptools-rust",
+        "wheel",
+        "jinja2",
+        "pip",
+    )
     code = (
         "import importlib.metadata as m, sys\n"
         "print('python', sys.version.split()[0])\n"

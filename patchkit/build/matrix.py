@@ -64,8 +64,7 @@ class Cell:
         line = ["patchkit", "build", "--pin", self.pin, "--stack", self.stack, "--how", self.how]
         if self.how == "empty":
             return tuple(line)
-        line += ["--arch", self.arch]
-        return (*line, "--python", f"python{self.python}") if not self.runnable else tuple(line)
+        return (*line, "--arch", self.arch)
 
 
 def cells(project: Project) -> list[Cell]:

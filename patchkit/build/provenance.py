@@ -48,6 +48,8 @@ def command(inputs: Inputs, built: Built) -> list[str]:
     if inputs.selection.stack is not None:
         line += ["--stack", inputs.selection.stack.name]
     line += ["--how", built.how]
+    archs = dict(built.environment).get("TORCH_CUDA_ARCH_LIST")
+    line += ["--cuda-archs", archs] if archs else []
     for row in built.inputs:
         if row.kind == "base-wheel":
             line += ["--base-wheel", row.name]

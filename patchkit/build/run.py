@@ -23,6 +23,7 @@ from patchkit.errors import Finding, Refused, UsageFault, Where
 from patchkit.source.base import Progress, silent
 
 if TYPE_CHECKING:
+    from patchkit.build.configure import Configured
     from patchkit.build.native import Plan
 
 
@@ -85,18 +86,44 @@ def _build(
         _refuse_compiled(inputs)
         return empty.build(inputs, out, progress)
     from patchkit.build import native
+    from patchkit.build.sources import used
 
+    ready = _plan(inputs, asked, how)
+    folders = used(asked.use, ready.fetched)
     return native.build(
-        inputs, _plan(inputs, asked, how), asked.interpreter or "python3", out, progress
+        inputs, ready, out, folders=folders, offline=bases.offline, progress=progress
     )
 
 
 def plan(project: Project, bases: Bases, asked: Asked) -> Plan:
-    """What a compiled build would take, and what is missing; nothing is compiled."""
+    """What a compiled build would take, and what is missing; nothing is compiled, and nothing of
+    it fetched: what is not in the cache yet is said in a note."""
+    from patchkit.build.sources import absent, used
+
     how = asked.checked()
     if how not in (CUDA, CPU):
         raise UsageFault.because(f"--build takes {CUDA} or {CPU}; not {how}")
-    return _plan(_inputs(project, bases, asked), asked, how)
+    inputs = _inputs(project, bases, asked)
+    made = _plan(inputs, asked, how)
+    there = used(asked.use, made.fetched)
+    more = absent(bases.store, inputs.pin, made.fetched, there)
+    return replace(made, missing=(*made.missing, *more))
+
+
+def configure(
+    project: Project, bases: Bases, asked: Asked, progress: Progress = silent
+) -> Configured:
+    """A compiled build up to where it compiles: the sources, the environment, CMake."""
+    from patchkit.build import native
+    from patchkit.build.sources import used
+
+    how = asked.checked()
+    inputs = _inputs(project, bases, asked)
+    ready = _plan(inputs, asked, how)
+    folders = used(asked.use, ready.fetched)
+    return native.only_configure(
+        inputs, ready, folders=folders, offline=bases.offline, progress=progress
+    )
 
 
 def _plan(inputs: Inputs, asked: Asked, how: str) -> Plan:
@@ -105,7 +132,7 @@ def _plan(inputs: Inputs, asked: Asked, how: str) -> Plan:
     from patchkit.upstreams.building import recipe
 
     found = look(recipe(inputs.known.kind).at, asked.interpreter)
-    return native.plan(inputs, how, asked.arch or machine(), found, asked.interpreter)
+    return native.plan(inputs, how, asked.arch or machine(), found, asked)
 
 
 def _refuse_native(inputs: Inputs) -> None:

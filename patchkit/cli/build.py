@@ -11,6 +11,7 @@ from patchkit.cli.options import Json, Offline, Pin, Source, Stack
 
 if TYPE_CHECKING:
     from patchkit.build.built import Built
+    from patchkit.build.configure import Configured
     from patchkit.cli.out import Out
 
 EXAMPLES = (
@@ -54,29 +55,62 @@ def run(
     python: Annotated[
         str | None,
         typer.Option(
-            "--python", metavar="EXE", help="With --how cuda or cpu: the interpreter that builds."
+            "--python",
+            metavar="EXE",
+            help="With --how cuda or cpu: the interpreter that builds, in place of the one that is "
+            "made of packages by their hashes.",
         ),
     ] = None,
+    use: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--use",
+            metavar="NAME=DIR",
+            help="With --how cuda or cpu: a folder in place of a source that would be fetched.",
+        ),
+    ] = None,
+    cuda_archs: Annotated[
+        str | None,
+        typer.Option(
+            "--cuda-archs",
+            metavar="LIST",
+            help="With --how cuda: '8.9', say, for one machine. Default: those of the official "
+            "wheel.",
+        ),
+    ] = None,
+    configure_only: bool = typer.Option(
+        False,
+        "--configure-only",
+        help="With --how cuda or cpu: fetch everything, run CMake offline, compile nothing.",
+    ),
     source: Source = None,
     offline: Offline = False,
     as_json: Json = False,
 ) -> None:
     """Build a wheel of a pin with a stack's patches, its provenance and its SBOM beside it."""
     from patchkit.build.ask import Asked
-    from patchkit.build.run import build, check
+    from patchkit.build.run import build, check, configure
     from patchkit.cli.out import Out
     from patchkit.cli.progress import progress
     from patchkit.derive.base import open_bases
     from patchkit.derive.project import find
+    from patchkit.errors import UsageFault
 
     out = Out("build", as_json=as_json)
     project = find(context.obj)
-    asked = Asked(pin, stack, how, base_wheel, sha256, arch, source, python)
+    given = (pin, stack, how, base_wheel, sha256, arch, source, python)
+    asked = Asked(*given, configure_only, tuple(use or ()), cuda_archs)
     with (
         progress(quiet=as_json) as bar,
         open_bases(project, offline=offline, progress=bar) as bases,
     ):
-        if verify is not None:
+        if configure_only:
+            if verify is not None or out_folder is not None:
+                raise UsageFault.because("--configure-only makes no wheel: no --verify, no --out")
+            made = configure(project, bases, asked, bar)
+            out.find(made.findings)
+            _configured(out, made)
+        elif verify is not None:
             again, findings = check(project, bases, asked, verify, bar)
             out.find(findings)
             out.put(wheel=os.path.abspath(verify), again=_facts(again), same=out.ok())
@@ -85,11 +119,19 @@ def run(
         else:
             at = out_folder or os.path.join(project.folder, "build", "wheels")
             built, beside = build(project, bases, asked, os.path.abspath(at), bar)
+            out.find(built.notes)
             out.put(**_facts(built), path=built.path, provenance=beside[0], sbom=beside[1])
             _show(out, built)
             for path in (built.path, *beside):
                 out.line(os.path.relpath(path))
     raise typer.Exit(out.close())
+
+
+def _configured(out: Out, made: Configured) -> None:
+    out.put(at=made.at, said=made.said, commands=made.commands, count=made.count)
+    out.line(made.said)
+    out.line(f"{made.count} compile commands: {made.commands}")
+    out.line(f"in {made.at}: CMake took {made.seconds:.1f} s, and nothing was compiled")
 
 
 def _facts(built: Built) -> dict[str, object]:

@@ -3,6 +3,8 @@
     [upstreams.vllm]                 kind, and git, pypi, package, root, source where they are known
     [pins."v0.30.0"]                 upstream, and commit or commit-prefix
     [pins."v0.30.0".files]           file name = "sha256:<64 hex digits>"
+    [pins."v0.30.0".sources]         "<git address> <tag>" = commit id: of other projects, that a
+                                     compiled build takes
     [stacks.default]                 guards = [names]
 
 An unknown key is refused: a misspelt one would otherwise be a promise that nobody keeps.
@@ -36,6 +38,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _PYPI = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 _PACKAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,199}")
+_TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,99}")
 _GUARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _SCHEME = re.compile(r"(?:https?|ssh|git|file)://[^\s]+|[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^\s:]+")
 
@@ -64,7 +67,8 @@ class Upstream:
 class Pin:
     """A release fixed to a commit id (or, incomplete, to a prefix of one) and to file digests.
 
-    files: name of a sdist or wheel -> its sha256, 64 hex digits.
+    files: name of a sdist or wheel -> its sha256, 64 hex digits. sources: (address, tag) of another
+    project that a compiled build takes -> the commit that the tag named when it was written.
     """
 
     name: str
@@ -72,6 +76,7 @@ class Pin:
     commit: str = ""
     commit_prefix: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -155,7 +160,7 @@ class _Reader:
         at = ("upstreams", name)
         self.known(at, table, ("kind", "git", "pypi", "package", "root", "source"))
         kind = self.text(at, table, "kind", _NAME.fullmatch, "the name of a kind", needed=True)
-        git = self.text(at, table, "git", _git_address, "a git address (https://, ssh://, file://)")
+        git = self.text(at, table, "git", git_address, "a git address (https://, ssh://, file://)")
         pypi = self.text(at, table, "pypi", _PYPI.fullmatch, "a project name on the package index")
         package = self.text(at, table, "package", _PACKAGE.fullmatch, "an import name")
         root = self.text(at, table, "root", _folder, "a folder of the tree")
@@ -167,7 +172,7 @@ class _Reader:
 
     def pin(self, name: str, table: dict[str, Any], upstreams: Mapping[str, Upstream]) -> Pin:
         at = ("pins", name)
-        self.known(at, table, ("upstream", "commit", "commit-prefix", "files"))
+        self.known(at, table, ("upstream", "commit", "commit-prefix", "files", "sources"))
         upstream = self.text(at, table, "upstream", None, "the name of an upstream", needed=True)
         if upstream and upstream not in upstreams:
             self.fault((*at, "upstream"), f"no upstream {upstream!r}", _near(upstream, upstreams))
@@ -185,7 +190,18 @@ class _Reader:
             if not _FILE.fullmatch(file):
                 self.fault((*at, "files", file), f"{file!r} is not the plain name of a file")
             files[file] = digest[len("sha256:") :]
-        return Pin(name, upstream, commit, prefix, files)
+        return Pin(name, upstream, commit, prefix, files, self.sources(at, table))
+
+    def sources(self, at: tuple[str, ...], table: dict[str, Any]) -> dict[tuple[str, str], str]:
+        at = (*at, "sources")
+        found = {}
+        for key in self.table(at, table.get("sources", {})):
+            commit = self.text(at, table["sources"], key, _COMMIT.fullmatch, "40 hex digits")
+            address, gap, tag = key.partition(" ")
+            if not (gap and git_address(address) and _TAG.fullmatch(tag)):
+                self.fault((*at, key), f"{key!r} is not a git address, a blank and a tag")
+            found[address, tag] = commit
+        return found
 
     def stack(self, name: str, table: dict[str, Any]) -> Stack:
         at = ("stacks", name)
@@ -264,7 +280,7 @@ class _Reader:
             raise Refused(*self.findings)
 
 
-def _git_address(text: str) -> bool:
+def git_address(text: str) -> bool:
     """Addresses that git cannot take for an option, a local command or a remote helper.
 
     `ext::sh -c …` and `--upload-pack=…` are known ways from an address to a command.

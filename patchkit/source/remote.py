@@ -39,6 +39,7 @@ _PER_REQUEST = 2000
 _MAYBE_GENERATED = ("PKG-INFO", "setup.cfg", "_version.py")
 _WAIT = 3600.0
 _QUIET = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc")
+_NO_BLOBS = ("--filter=blob:none",)
 _REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
 _LOCKS = ("shallow.lock", "config.lock", "packed-refs.lock")
 
@@ -197,6 +198,17 @@ class Server:
                     raise
                 self._git([*_QUIET, "--", git.REMOTE, *refs])
 
+    def fetch_whole(self, commit: str, ref: str = "") -> None:
+        """Bring one commit with everything in it. ref: what leads to it, asked for where the
+        server serves no such id."""
+        with locked(self._lock, wait=_WAIT):
+            try:
+                self._fetch([commit], ())
+            except EnvironmentFault as error:
+                if not ref or "not allow request for unadvertised object" not in _words(error):
+                    raise
+                self._fetch([ref], ())
+
     def fetch_blobs(self, oids: Sequence[str]) -> None:
         """Bring those of `oids` that the store lacks, in batches."""
         absent = self.store.objects.absent(oids)
@@ -210,12 +222,9 @@ class Server:
             return (_tag_moved(self.tag_name, commit, found),)
         return ()
 
-    def _fetch(self, wants: Sequence[str]) -> None:
-        args = [
-            *_QUIET,
-            # "--": pins.toml's address is never taken for an option
-            *("--depth=1", "--filter=blob:none", "--stdin", "--", git.REMOTE),
-        ]
+    def _fetch(self, wants: Sequence[str], without: Sequence[str] = _NO_BLOBS) -> None:
+        # "--": pins.toml's address is never taken for an option
+        args = [*_QUIET, "--depth=1", *without, "--stdin", "--", git.REMOTE]
         self._git(args, "".join(f"{want}\n" for want in wants).encode("ascii"))
 
     def _prepare(self) -> None:

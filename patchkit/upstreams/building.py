@@ -19,7 +19,8 @@ class Fetched:
 
     name: what the build calls it. address: its repository. ref: what is asked of it; only 40 hex
     digits can be kept to, a tag may be moved. variable: the environment variable that names a
-    folder to take instead, "" where there is none. where: the file that says so.
+    folder to take instead, "" where there is none. where: the file that says so. submodules: those
+    that are taken, None for all, and theirs.
     """
 
     name: str
@@ -27,6 +28,12 @@ class Fetched:
     ref: str
     variable: str = ""
     where: str = ""
+    submodules: tuple[str, ...] | None = None
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder that CMake's FetchContent looks for."""
+        return f"{self.name.lower()}-src"
 
     @property
     def fixed(self) -> bool:
@@ -34,7 +41,7 @@ class Fetched:
         return len(self.ref) == 40 and not set(self.ref) - set("0123456789abcdef")
 
 
-def _none(tree: Tree, paths: Iterable[str], device: str) -> tuple[Fetched, ...]:
+def _none(tree: Tree, paths: Iterable[str], device: str, arch: str) -> tuple[Fetched, ...]:
     return ()
 
 
@@ -47,7 +54,9 @@ class Recipe:
     official wheels, by architecture. cuda: CUDA of the official wheel. pythons: those
     that an empty wheel is built for. gcc: device -> the oldest
     compiler. memory: GiB of one compile job. disk: GiB of a build. at: the one folder in which a
-    build stands, since objects hold it. fetched: (tree, its paths, device) -> what is fetched."""
+    build stands, since objects hold it. fetched: (tree, its paths, device, architecture) -> what is
+    fetched. crates: the Cargo.toml whose crates are fetched, "" for none. configure: what of the
+    build script runs CMake and then compiles."""
 
     version_variable: str = "SETUPTOOLS_SCM_PRETEND_VERSION"
     empty: Mapping[str, str] | None = field(default_factory=dict)
@@ -60,7 +69,9 @@ class Recipe:
     memory: int = 4
     disk: int = 20
     at: str = "/workspace/build"
-    fetched: Callable[[Tree, Iterable[str], str], tuple[Fetched, ...]] = _none
+    fetched: Callable[[Tree, Iterable[str], str, str], tuple[Fetched, ...]] = _none
+    crates: str = ""
+    configure: tuple[str, ...] = ("setup.py", "build_ext")
 
 
 PLAIN = Recipe()

@@ -15,15 +15,18 @@ _ENV = re.compile(r"\bDEFINED\s+ENV\{(\w+)\}")
 _GIT = re.compile(
     r'GIT_REPOSITORY\s+"?([^\s"]+)"?(?:(?!GIT_REPOSITORY).)*?GIT_TAG\s+"?([^\s")]+)', re.S
 )
+_SUBMODULES = re.compile(r'GIT_SUBMODULES((?:\s+"?[^\s")A-Z][^\s")]*"?)+)')
+_BRANCH = re.compile(r"(?mi)^[ \t]*(if|elseif|else|endif)[ \t]*\((.*)\)")
+_ARM = "ASIMD_FOUND"
 _COMMENT = re.compile(r"(?m)^\s*#.*$")
 
 
-def fetched(tree: Tree, paths: Iterable[str], device: str) -> tuple[Fetched, ...]:
-    """What CMake fetches for `device` (cuda or cpu), read in the tree's own CMake files."""
+def fetched(tree: Tree, paths: Iterable[str], device: str, arch: str) -> tuple[Fetched, ...]:
+    """What CMake fetches for `device` (cuda or cpu) on `arch`, read in the tree's own files."""
     files = [CPU_FILE] if device == "cpu" else ["CMakeLists.txt"]
     if device != "cpu":
         files += sorted(p for p in paths if p.startswith("cmake/external_projects/"))
-    out: dict[tuple[str, str], Fetched] = {}
+    out: dict[str, Fetched] = {}
     for path in files:
         file = tree.get(path)
         if file is None:
@@ -33,11 +36,29 @@ def fetched(tree: Tree, paths: Iterable[str], device: str) -> tuple[Fetched, ...
         for found in _GIT.finditer(text):
             address, ref = (_value(part, values) for part in found.groups())
             before = text[: found.start()]
+            if (arch == "aarch64") not in _architectures(before):
+                continue
             names, variables = _DECLARE.findall(before), _ENV.findall(before)
             name = names[-1] if names else address.rpartition("/")[2].removesuffix(".git")
             variable = variables[-1] if variables else ""
-            out[address, ref] = Fetched(name, address, ref, variable, path)
-    return tuple(sorted(out.values(), key=lambda f: (f.name, f.ref)))
+            # What follows up to the end of the call: which submodules, where not all.
+            named = _SUBMODULES.search(text[found.end() :].partition(")")[0])
+            only = tuple(p.strip('"') for p in named[1].split()) if named else None
+            out[name] = Fetched(name, address, ref, variable, path, only)
+    return tuple(out[name] for name in sorted(out))
+
+
+def _architectures(before: str) -> set[bool]:
+    """Whether what follows `before` is reached on ARM, elsewhere, or on both."""
+    within: list[set[bool]] = []
+    for word, condition in _BRANCH.findall(before):
+        last = within.pop() if word.lower() != "if" and within else {True, False}
+        if word.lower() in ("if", "elseif"):
+            arm = _ARM in condition and " OR " not in condition
+            within.append({True} if arm else {True, False})
+        elif word.lower() == "else":
+            within.append({False} if last == {True} else {True, False})
+    return set.intersection({True, False}, *within)
 
 
 def _value(text: str, values: dict[str, str]) -> str:
@@ -78,6 +99,7 @@ RECIPE = Recipe(
     },
     arches={"x86_64": "7.5 8.0 8.6 8.9 9.0 10.0 12.0", "aarch64": "8.7 8.9 9.0 10.0+PTX 12.0"},
     cuda="13.0",
+    crates="rust/Cargo.toml",
     gcc={"cuda": (11, 0), "cpu": (12, 3)},
     memory=4,
     disk=60,

@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.build import empty, native
+from patchkit.build import empty
 from patchkit.build.ask import Asked
 from patchkit.build.built import Built
 from patchkit.build.environment import Environment
-from patchkit.build.machine import Machine
 from patchkit.build.run import build
 from patchkit.derive.base import open_bases
 from patchkit.derive.project import find
-from patchkit.errors import EnvironmentFault, Refused
+from patchkit.errors import Refused
 from patchkit.upstreams.building import Recipe
 from tests.conftest import SmallProject
 
@@ -127,30 +126,3 @@ def test_a_build_that_fails_is_told_with_its_last_words(
         made(buildable, tmp_path / "o", "empty")
     assert "No module named 'seldom'" in "\n".join(caught.value.findings[0].details)
     assert not list((tmp_path / "the-cache" / "build").glob("empty-*")), "the copy is gone"
-
-
-def test_a_compiled_build_starts_only_where_nothing_is_missing(
-    buildable: SmallProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at = tmp_path / "one" / "place"
-    (buildable.base / "seldom.py").write_text("")
-    assert buildable.run("lock", "--source", str(buildable.base)).code == 0
-    recipe = Recipe(native={"cpu": {"X": "1"}}, memory=1, disk=1, at=str(at))
-    monkeypatch.setattr(native, "recipe", lambda kind: recipe)
-    monkeypatch.setattr("patchkit.upstreams.building.recipe", lambda kind: recipe)
-    good = Machine(2, 8.0, 8.0, {"g++": "13.1"}, headers=frozenset(["numa.h"]))
-    for machine in (Machine(2, 0.5, 8.0, {"g++": "13.1"}), good):
-        monkeypatch.setattr("patchkit.build.machine.look", lambda at, python, m=machine: m)
-        if machine is not good:
-            with pytest.raises(EnvironmentFault) as caught:
-                made(buildable, tmp_path / "o", "cpu", sys.executable)
-            assert len(caught.value.findings) == 2, "memory and numa.h, in one run"
-            assert not at.exists()
-    found = made(buildable, tmp_path / "o", "cpu", sys.executable)
-    assert found.version.startswith("1.0+cpu.pk")
-    assert dict(found.environment)["MAX_JOBS"] == "2"
-    again = made(buildable, tmp_path / "p", "cpu", sys.executable)
-    assert again.sha256 == found.sha256
-    (at / native.MARK).unlink()
-    with pytest.raises(EnvironmentFault, match="did not make"):
-        made(buildable, tmp_path / "q", "cpu", sys.executable)

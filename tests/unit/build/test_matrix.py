@@ -96,5 +96,5 @@ def test_a_native_stack_is_compiled_on_machines_of_ones_own(
     assert list(found) == ["v1.0-wide-cuda-x86_64-py3.11-cu130"]
     cell = found["v1.0-wide-cuda-x86_64-py3.11-cu130"]
     assert not cell.runnable
-    assert cell.command[-4:] == ("--arch", "x86_64", "--python", "python3.11")
+    assert cell.command[-4:] == ("--how", "cuda", "--arch", "x86_64")
     assert _runner(cell) == ["self-hosted", "cuda", "x86_64"]

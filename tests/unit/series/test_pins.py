@@ -11,6 +11,7 @@ from patchkit.series.pins import Pin, Stack, Upstream, load_pins
 from patchkit.series.pins_edit import add_pin, add_stack, add_upstream, complete_pin, set_files
 
 COMMIT = "ced6857afa0ea7b2e3f0846a62e1394e90f15607"
+LATER = "5df63a720" + "0" * 31
 ZERO, ONE = "0" * 64, "1" * 64
 TEXT = f"""# our pins
 [upstreams.vllm]
@@ -66,6 +67,20 @@ def test_a_source_that_only_one_machine_has_is_refused(source: str) -> None:
     with pytest.raises(Refused) as refusal:
         load_pins(f'[upstreams.mine]\nkind = "plain"\nsource = "{source}"\n'.encode())
     assert refusal.value.findings[0].where.line == 3
+
+
+def test_a_tag_of_another_projects_source_is_fixed_to_a_commit() -> None:
+    address, row = "https://x.invalid/deep.git", '"{} v3.13" = "{}"'
+    head = TEXT + b'[pins."v0.30.0".sources]\n'
+    pins = load_pins(head + row.format(address, COMMIT).encode())
+    assert pins.pin("v0.30.0").sources == {(address, "v3.13"): COMMIT}
+    edited = load_pins(complete_pin(head + row.format(address, COMMIT).encode(), "v0.32.0", LATER))
+    assert edited.pin("v0.30.0").sources == {(address, "v3.13"): COMMIT}
+    for bad in ("ext::sh", "--upload-pack=x", ""):
+        with pytest.raises(Refused, match="is not a git address, a blank and a tag"):
+            load_pins(head + row.format(bad, COMMIT).encode())
+    with pytest.raises(Refused, match="40 hex digits"):
+        load_pins(head + row.format(address, "v3.13").encode())
 
 
 def test_default_is_always_a_stack() -> None:
