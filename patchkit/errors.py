@@ -48,6 +48,7 @@ DRIFT = frozenset(
         "guard-cuts",
         "fuzz",
         "already-applied",
+        "yanked",
     ]
 )
 """Names of differences between what the lock says and what is found."""

@@ -174,10 +174,12 @@ def _pin(
     commit = _tag(store, upstream, asked.pin, findings)
     files: Mapping[str, str] = {}
     if upstream.source != "git":
-        from patchkit.source.release import release_files
+        from patchkit.source.release import release_of
 
         version = _VERSION.fullmatch(asked.pin)
-        files = release_files(upstream, version[1] if version else asked.pin)
+        release = release_of(upstream, version[1] if version else asked.pin)
+        files = release.files
+        findings.extend(release.notes)
     return Pin(asked.pin, upstream.name, commit, "", files)
 
 

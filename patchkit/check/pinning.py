@@ -20,7 +20,7 @@ from patchkit.series.pins import FILE, Pin, Upstream, load_pins
 from patchkit.series.pins_edit import add_pin, complete_pin, set_files
 from patchkit.source import Base, Progress, open_source, silent
 from patchkit.source.pinned import SDIST
-from patchkit.source.release import release_files, tag_commit
+from patchkit.source.release import release_of, tag_commit
 from patchkit.store.repo import Store
 
 _WHOLE = re.compile(r"[0-9a-f]{40}")
@@ -94,15 +94,17 @@ def complete(project: Project, store: Store, name: str, progress: Progress = sil
         raise Refused(_moved(name, pin.commit or pin.commit_prefix, found))
     data = complete_pin(_pins_file(project), name, found)
     whole = replace(pin, commit=found, commit_prefix="")
+    notes: tuple[Finding, ...] = ()
     if not any(file.endswith(SDIST) for file in pin.files):
         version = _version_in(name)
         if version:
-            data = set_files(data, name, release_files(upstream, version))
+            release = release_of(upstream, version)
+            data = set_files(data, name, release.files)
             whole = load_pins(data).pin(name)
-    notes: tuple[Finding, ...] = ()
+            notes = release.notes
     if whole != pin and any(file.endswith(SDIST) for file in whole.files):
         # The sdist says which commit it was made from: a third witness.
-        notes = _base("sdist", store, whole, upstream, progress).gaps
+        notes += _base("sdist", store, whole, upstream, progress).gaps
     return Plan(whole, data, _lock(project, pin, whole), notes, whole != pin)
 
 
@@ -176,12 +178,14 @@ def _files(asked: Asked, commit: str, notes: list[Finding], progress: Progress) 
         return {}
     progress(f"find {asked.upstream.name} {version}", 0)
     try:
-        return release_files(asked.upstream, version)
+        release = release_of(asked.upstream, version)
     except EnvironmentFault as error:
         if asked.version or not commit:
             raise
         notes.append(_no_release(error, asked, version))
         return {}
+    notes += release.notes
+    return release.files
 
 
 def _pin(asked: Asked, commit: str, files: dict[str, str]) -> Pin:

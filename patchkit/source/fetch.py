@@ -19,7 +19,7 @@ from patchkit.files.growing import Growing, remove_file
 from patchkit.files.lock import locked
 from patchkit.source.base import Progress, silent
 from patchkit.source.digest import digest_of
-from patchkit.source.http import Transient, open_url, shown, unreachable
+from patchkit.source.http import Transient, open_url, shown, stated_length, unreachable
 from patchkit.source.pipconf import PipSettings
 
 LIMIT = 8 << 30
@@ -111,16 +111,14 @@ class _Download:
         temporary = f"{self.path}.{os.getpid()}{_PART}"
         with open_url(self.url, self.settings) as answer, Growing(temporary) as file:
             self._refuse_page(answer)
-            stated = int(answer.headers.get("Content-Length") or 0) or self.size
+            stated = stated_length(answer) or self.size
             if stated > LIMIT:
                 raise EnvironmentFault(
                     self._fault("is larger than patchkit takes", f"{stated} bytes")
                 )
             digest = self._copy(answer, file, stated)
             if digest != self.sha256:
-                raise Transient(
-                    self._fault("does not have the digest of pins.toml", digest, self.sha256)
-                )
+                raise Transient(self._fault("does not have the stated digest", digest, self.sha256))
             file.keep(self.path)
 
     def _copy(self, answer: HTTPResponse, file: Growing, stated: int) -> str:

@@ -1,7 +1,7 @@
 """One GET over http(s) or file:, with the user's proxy, certificates and credentials.
 
-Credentials come from the address or from ~/.netrc, go only to the host they are for, and stand in
-no message: every address that is shown passes through `shown`.
+Credentials come from the address or from ~/.netrc, go only to the server they are for, and stand
+in no message: every address that is shown passes through `shown`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from email.message import Message
-from http.client import HTTPException, HTTPResponse, responses
-from typing import IO, Any, cast
+from http.client import HTTPException, HTTPResponse, InvalidURL, responses
+from typing import IO, TYPE_CHECKING, Any, cast
 
-from patchkit.errors import EnvironmentFault, Finding
+from patchkit.errors import EnvironmentFault, Finding, Where
 from patchkit.source.pipconf import PipSettings
+from patchkit.store.address import blotted
+
+if TYPE_CHECKING:
+    import ssl
 
 AGENT = "patchkit"
 
@@ -30,14 +34,24 @@ class Transient(Exception):
 
 
 def shown(url: str) -> str:
-    """An address without user, password and query."""
+    """An address without user, password, query and fragment."""
+    whole = blotted(url).replace("://***@", "://", 1)
+    return whole if whole.startswith("file:") else whole.partition("?")[0].partition("#")[0]
+
+
+def origin(url: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port: what a password is good for.
+
+    Raises ValueError where the address cannot be read.
+    """
     parts = urllib.parse.urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", ""))
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname or "", port
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows within http(s) only, never from https to http, and drops credentials on the way."""
+    """Follows within http(s) only, never from https to http, and takes no credentials along to
+    another server."""
 
     max_redirections = 5
 
@@ -50,15 +64,30 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         headers: Message,
         newurl: str,
     ) -> urllib.request.Request | None:
-        old, new = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
-        if new.scheme not in ("http", "https") or (old.scheme == "https" and new.scheme == "http"):
-            raise urllib.error.URLError(
-                f"a redirect to {new.scheme}: {shown(newurl)} is not followed"
-            )
-        made = super().redirect_request(req, fp, code, msg, cast("Any", headers), newurl)
-        if made is not None and old.hostname != new.hostname:
-            made.remove_header("Authorization")
+        old, new = origin(req.full_url), origin(newurl)
+        if new[0] not in ("http", "https") or (old[0] == "https" and new[0] == "http"):
+            raise urllib.error.URLError(f"a redirect to {new[0]}: {shown(newurl)} is not followed")
+        clean, stated = split_user(newurl)
+        made = super().redirect_request(req, fp, code, msg, cast("Any", headers), clean)
+        kept = req.unredirected_hdrs.get("Authorization") if old == new else None
+        if made is not None and (stated or kept):
+            made.add_unredirected_header("Authorization", basic(stated) if stated else str(kept))
         return made
+
+
+class _Https(urllib.request.HTTPSHandler):
+    """Reads the certificates when a server wants some: of http alone they say nothing."""
+
+    def __init__(self, settings: PipSettings) -> None:
+        super().__init__()
+        self._settings = settings
+
+    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
+        from http.client import HTTPSConnection
+
+        _, host, port = origin(req.full_url)
+        context = _context(self._settings, host, port)
+        return self.do_open(HTTPSConnection, req, context=context)
 
 
 def open_url(url: str, settings: PipSettings, accept: str = "*/*") -> HTTPResponse:
@@ -70,20 +99,32 @@ def open_url(url: str, settings: PipSettings, accept: str = "*/*") -> HTTPRespon
     clean, credentials = _credentials(url)
     request = urllib.request.Request(clean, headers={"User-Agent": AGENT, "Accept": accept})
     if credentials:
-        token = base64.b64encode(credentials.encode()).decode()
-        request.add_unredirected_header("Authorization", f"Basic {token}")
-    host = urllib.parse.urlsplit(clean).hostname or ""
+        request.add_unredirected_header("Authorization", basic(credentials))
     try:
-        answer = _opener(settings, host).open(request, timeout=settings.timeout)
+        answer = _opener(settings).open(request, timeout=settings.timeout)
     except urllib.error.HTTPError as error:
         error.close()
         finding = _refusal(clean, error.code)
         if error.code == 429 or error.code >= 500:
             raise Transient(finding) from None
         raise EnvironmentFault(finding) from None
+    except (InvalidURL, UnicodeError, ValueError):
+        # Its own words may repeat an address, a proxy's or a redirect's, with a password in it.
+        raise EnvironmentFault(_unreadable(clean)) from None
     except (urllib.error.URLError, HTTPException, OSError) as error:
         raise Transient(unreachable(clean, error, settings.timeout)) from None
     return cast("HTTPResponse", answer)
+
+
+def basic(credentials: str) -> str:
+    """The header of `user:password`."""
+    return "Basic " + base64.b64encode(credentials.encode()).decode()
+
+
+def stated_length(answer: HTTPResponse) -> int:
+    """The bytes that an answer says it has; 0 where it does not say."""
+    text = (answer.headers.get("Content-Length") or "").strip()
+    return int(text) if text.isdecimal() and len(text) < 20 else 0
 
 
 def unreachable(url: str, error: Exception, timeout: float) -> Finding:
@@ -123,24 +164,44 @@ def _refusal(url: str, code: int) -> Finding:
     )
 
 
+def _unreadable(url: str) -> Finding:
+    return Finding(
+        "network",
+        f"{shown(url)} cannot be asked: the address, or that of its proxy or redirect, is none",
+        expected="https://HOST/…",
+        found=shown(url),
+        next="mend pip's index-url and proxy; in a password %2F stands for /, %40 for @, %23 for #",
+    )
+
+
+def split_user(url: str) -> tuple[str, str]:
+    """The address without its user part, and that as `user:password`; "" where it has none."""
+    parts = urllib.parse.urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, ""
+    return urllib.parse.urlunsplit(parts._replace(netloc=host)), urllib.parse.unquote(user)
+
+
 def _credentials(url: str) -> tuple[str, str]:
     """The address without its user part, and `user:password` for its host ("" for none)."""
-    parts = urllib.parse.urlsplit(url)
-    if parts.scheme not in ("http", "https", "file"):
+    try:
+        scheme, host, _ = origin(url)
+        clean, stated = split_user(url)
+    except ValueError:
+        raise EnvironmentFault(_unreadable(url)) from None
+    if scheme not in ("http", "https", "file"):
+        kind = f"of the kind {scheme}: is not fetched" if scheme else "has no https: before it"
         raise EnvironmentFault(
             Finding(
                 "network",
-                f"an address of the kind {parts.scheme}: is not fetched",
+                f"{shown(url)}: an address that {kind}",
                 expected="https:, http: or file:",
                 found=shown(url),
                 next="mend pip's index-url",
             )
         )
-    user, at, host = parts.netloc.rpartition("@")
-    clean = urllib.parse.urlunsplit(parts._replace(netloc=host))
-    if at:
-        return clean, urllib.parse.unquote(user)
-    return clean, _from_netrc(parts.hostname or "")
+    return clean, stated or _from_netrc(host)
 
 
 def _from_netrc(host: str) -> str:
@@ -149,27 +210,48 @@ def _from_netrc(host: str) -> str:
     path = os.environ.get("NETRC") or os.path.expanduser("~/.netrc")
     try:
         found = netrc(path).authenticators(host) if host and os.path.exists(path) else None
-    except (OSError, NetrcParseError):
+    except (OSError, NetrcParseError, UnicodeDecodeError):
         return ""
     return f"{found[0]}:{found[2]}" if found else ""
 
 
-def _opener(settings: PipSettings, host: str) -> urllib.request.OpenerDirector:
-    import ssl
-
-    if host in settings.trusted:
-        context = ssl._create_unverified_context()
-    elif settings.cert and os.path.isdir(settings.cert):
-        context = ssl.create_default_context(capath=settings.cert)
-    elif settings.cert and os.path.exists(settings.cert):
-        context = ssl.create_default_context(cafile=settings.cert)
-    else:
-        context = ssl.create_default_context()
-    if settings.client_cert:
-        context.load_cert_chain(settings.client_cert)
+def _opener(settings: PipSettings) -> urllib.request.OpenerDirector:
     proxies = {"http": settings.proxy, "https": settings.proxy} if settings.proxy else None
     return urllib.request.build_opener(
-        urllib.request.ProxyHandler(proxies),
-        urllib.request.HTTPSHandler(context=context),
-        _Redirects(),
+        urllib.request.ProxyHandler(proxies), _Https(settings), _Redirects()
+    )
+
+
+def _context(settings: PipSettings, host: str, port: int | None) -> ssl.SSLContext:
+    """How the certificate of a host is judged, and which one is shown to it."""
+    import ssl
+
+    cert = settings.cert
+    try:
+        if host in settings.trusted or f"{host}:{port}" in settings.trusted:
+            context = ssl._create_unverified_context()
+        elif cert and os.path.isdir(cert):
+            context = ssl.create_default_context(capath=cert)
+        else:
+            context = ssl.create_default_context(cafile=cert or None)
+    except OSError as error:
+        raise EnvironmentFault(_no_certificate("cert", cert, error)) from None
+    if settings.client_cert:
+        try:
+            context.load_cert_chain(settings.client_cert)
+        except OSError as error:
+            fault = _no_certificate("client-cert", settings.client_cert, error)
+            raise EnvironmentFault(fault) from None
+    return context
+
+
+def _no_certificate(option: str, path: str, error: OSError) -> Finding:
+    why = getattr(error, "reason", "") or error.strerror or str(error)
+    return Finding(
+        "network",
+        f"pip's {option} cannot be used: {path}: {why}",
+        Where(file=path),
+        expected="a file of certificates in PEM form",
+        found=why,
+        next=f"mend pip's {option}, or leave it out",
     )

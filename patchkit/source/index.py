@@ -16,13 +16,22 @@ from http.client import HTTPException, HTTPResponse
 
 from patchkit.errors import EnvironmentFault, Finding, unreadable
 from patchkit.source.fetch import with_retries
-from patchkit.source.http import Transient, open_url, shown, unreachable
+from patchkit.source.http import (
+    Transient,
+    open_url,
+    origin,
+    shown,
+    split_user,
+    stated_length,
+    unreachable,
+)
 from patchkit.source.pipconf import PipSettings
 
 _JSON = "application/vnd.pypi.simple.v1+json"
 _ACCEPT = f"{_JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 _LIMIT = 64 << 20
 _BLOCK = 1 << 16
+_ARCHIVES = (".tar.gz", ".whl", ".zip")
 _PATIENCE = 300.0
 """Seconds after which a page that still comes is given up."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -30,12 +39,16 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class IndexFile:
-    """One file of a project. sha256: "" where the index does not say; size: 0 likewise."""
+    """One file of a project. url: with the index's credentials where it is on the same server.
+    sha256: "" where the index does not say; size: 0 likewise. yanked: why it was taken back (PEP
+    592), None where it was not.
+    """
 
     name: str
     url: str
     sha256: str = ""
     size: int = 0
+    yanked: str | None = None
 
 
 def normal_name(project: str) -> str:
@@ -58,11 +71,14 @@ def _asked(project: str, settings: PipSettings) -> tuple[list[IndexFile], list[F
     """The files of `project`, and what is wrong with the indexes that gave none."""
     found: list[IndexFile] = []
     faults: list[Finding] = []
-    for place in settings.find_links:
-        found += _in_folder(place)
-    for index in settings.indexes:
+    name = normal_name(project)
+    places = [
+        *((_linked, _address(place)) for place in settings.find_links),
+        *((_page, f"{_address(index).rstrip('/')}/{name}/") for index in settings.indexes),
+    ]
+    for look, place in places:
         try:
-            found += _page(f"{index.rstrip('/')}/{normal_name(project)}/", settings)
+            found += look(place, settings)
         except EnvironmentFault as error:
             faults += error.findings
     return found, faults
@@ -93,14 +109,27 @@ def find_file(project: str, name: str, sha256: str, settings: PipSettings) -> In
     )
 
 
-def _in_folder(place: str) -> list[IndexFile]:
-    path = _on_disk(place) if place.startswith("file:") else place
-    if not os.path.isdir(path):
-        return []
-    return [
-        IndexFile(name, "file://" + urllib.parse.quote(os.path.join(os.path.abspath(path), name)))
-        for name in sorted(os.listdir(path))
-    ]
+def _address(place: str) -> str:
+    """An address; that of a path, where there is something at it."""
+    path = os.path.expanduser(place)
+    if not os.path.exists(path):
+        return place
+    return "file://" + urllib.parse.quote(os.path.abspath(path))
+
+
+def _linked(place: str, settings: PipSettings) -> list[IndexFile]:
+    """What one of pip's find-links has: a folder, a file, or a page of links."""
+    if not place.startswith("file:"):
+        return _read_page(place, settings, lists=False) if "://" in place else []
+    path = _on_disk(place)
+    if os.path.isdir(path):
+        return [
+            IndexFile(name, "file://" + urllib.parse.quote(os.path.join(path, name)))
+            for name in sorted(os.listdir(path))
+        ]
+    if path.endswith(_ARCHIVES):
+        return [IndexFile(os.path.basename(path), place)] if os.path.isfile(path) else []
+    return _read_page(place, settings, lists=False) if os.path.isfile(path) else []
 
 
 def _on_disk(url: str) -> str:
@@ -108,10 +137,16 @@ def _on_disk(url: str) -> str:
 
 
 def _page(url: str, settings: PipSettings) -> list[IndexFile]:
+    """The files of a project's page of a simple API."""
     if url.startswith("file:"):
         url += "index.html"  # a folder has no listing of its own
         if not os.path.exists(_on_disk(url)):
             return []
+    return _read_page(url, settings)
+
+
+def _read_page(url: str, settings: PipSettings, *, lists: bool = True) -> list[IndexFile]:
+    """The files that a page links to. lists: it must be an index's page, not any page."""
 
     def ask() -> tuple[str, str, bytes]:
         with open_url(url, settings, _ACCEPT) as answer:
@@ -122,8 +157,33 @@ def _page(url: str, settings: PipSettings) -> list[IndexFile]:
     if len(data) > _LIMIT:
         raise EnvironmentFault(_odd(url, f"more than {_LIMIT} bytes"))
     if "json" in kind or data[:1] == b"{":
-        return _from_json(data, base, url)
-    return _from_html(data, base, url)
+        found = _from_json(data, base, url)
+    else:
+        found = _from_html(data, base, url, lists)
+    return _with_login(found, url)
+
+
+def _with_login(files: list[IndexFile], url: str) -> list[IndexFile]:
+    """The files, with the credentials of the page's address where they are on its server: so does
+    pip, and an index that wants a password for its pages wants it for its files."""
+    user = urllib.parse.urlsplit(url).netloc.rpartition("@")[0]
+    if not user:
+        return files
+    mine = origin(url)
+    return [
+        replace(file, url=file.url.replace("://", f"://{user}@", 1))
+        if _server(file.url) == mine
+        else file
+        for file in files
+    ]
+
+
+def _server(url: str) -> tuple[str, str, int | None] | None:
+    """Where a file is that states no credentials of its own; None for others."""
+    try:
+        return None if split_user(url)[1] else origin(url)
+    except ValueError:
+        return None  # asking for it will say what is wrong
 
 
 def _whole(answer: HTTPResponse, url: str, settings: PipSettings) -> bytes:
@@ -140,7 +200,7 @@ def _whole(answer: HTTPResponse, url: str, settings: PipSettings) -> bytes:
                 )
     except (OSError, HTTPException) as error:
         raise Transient(unreachable(url, error, settings.timeout)) from None
-    stated = int(answer.headers.get("Content-Length") or 0)
+    stated = stated_length(answer)
     if len(data) < stated:
         raise Transient(_cut(url, len(data), stated))
     return bytes(data)
@@ -153,43 +213,64 @@ def _from_json(data: bytes, base: str, url: str) -> list[IndexFile]:
             IndexFile(
                 str(f["filename"]),
                 urllib.parse.urljoin(base, str(f["url"])),
-                str((f.get("hashes") or {}).get("sha256", "")),
+                _digest(str((f.get("hashes") or {}).get("sha256", ""))),
                 int(f.get("size") or 0),
+                _yanked(f.get("yanked") or None),
             )
             for f in files
         ]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise EnvironmentFault(
             _odd(url, f"JSON without a list of files ({unreadable(error)})")
         ) from None
 
 
+def _digest(text: str) -> str:
+    """64 hex digits in lower case; "" for what is none."""
+    return text.lower() if _SHA256.fullmatch(text.lower()) else ""
+
+
+def _yanked(stated: object) -> str | None:
+    """Why a file was taken back, as the index says it: true, or the reason. None: it was not."""
+    return None if stated is None else (stated if isinstance(stated, str) else "")
+
+
 class _Links(HTMLParser):
-    """Collects the links of a PEP 503 page."""
+    """Collects the links of a PEP 503 page. base: what they are relative to, where it says so.
+    links: address, and why it was taken back."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.links: list[str] = []
+        self.base = ""
+        self.links: list[tuple[str, str | None]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        href = dict(attrs).get("href")
+        said = dict(attrs)
+        href = said.get("href")
         if tag == "a" and href:
-            self.links.append(href)
+            yanked = (said["data-yanked"] or "") if "data-yanked" in said else None
+            self.links.append((href, yanked))
+        elif tag == "base" and href and not self.base:
+            self.base = href
 
 
-def _from_html(data: bytes, base: str, url: str) -> list[IndexFile]:
+def _from_html(data: bytes, base: str, url: str, lists: bool) -> list[IndexFile]:
     parser = _Links()
     parser.feed(data.decode("utf-8", "replace"))
     found: list[IndexFile] = []
-    for link in parser.links:
-        whole = urllib.parse.urljoin(base, link)
-        parts = urllib.parse.urlsplit(whole)
-        name = urllib.parse.unquote(parts.path.rpartition("/")[2])
-        digest = dict(urllib.parse.parse_qsl(parts.fragment)).get("sha256", "")
-        if name.endswith((".tar.gz", ".whl", ".zip")):
-            clean = urllib.parse.urlunsplit(parts._replace(fragment=""))
-            found.append(IndexFile(name, clean, digest if _SHA256.fullmatch(digest) else ""))
-    if not found and b"simple" not in data.lower() and b"links for" not in data.lower():
+    try:
+        base = urllib.parse.urljoin(base, parser.base)
+        for link, yanked in parser.links:
+            parts = urllib.parse.urlsplit(urllib.parse.urljoin(base, link))
+            name = urllib.parse.unquote(parts.path.rpartition("/")[2])
+            digest = dict(urllib.parse.parse_qsl(parts.fragment)).get("sha256", "")
+            if name.endswith(_ARCHIVES):
+                clean = urllib.parse.urlunsplit(parts._replace(fragment=""))
+                found.append(IndexFile(name, clean, _digest(digest), 0, yanked))
+    except ValueError:
+        raise EnvironmentFault(_odd(url, "a link that is no address")) from None
+    empty = lists and not found
+    if empty and b"simple" not in data.lower() and b"links for" not in data.lower():
         raise EnvironmentFault(_odd(url, "a web page that lists no files"))
     return found
 

@@ -7,20 +7,26 @@ sections [global] and [download].
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 DEFAULT_INDEX = "https://pypi.org/simple"
+MOST_TRIES = 100
+LONGEST = 3600.0
+"""Seconds of the longest timeout: sockets take no endless one."""
 
 
 @dataclass(frozen=True)
 class PipSettings:
-    """indexes: addresses of simple APIs, in order. find_links: folders (or pages) of files.
+    """indexes: addresses or folders of simple APIs, in order. find_links: those of folders, pages
+    and files.
 
-    proxy, cert, client_cert: as pip's options of these names, "" where unset. trusted: hosts
-    whose certificate is not checked. timeout: seconds without data. retries: further tries.
+    proxy, cert, client_cert: as pip's options of these names, "" where unset. trusted: hosts, some
+    with a port, whose certificate is not checked. timeout: seconds without data. retries: further
+    tries.
     """
 
     indexes: tuple[str, ...] = (DEFAULT_INDEX,)
@@ -53,8 +59,8 @@ def pip_settings(environ: Mapping[str, str] | None = None) -> PipSettings:
         cert=values.get("cert") or env.get("REQUESTS_CA_BUNDLE") or env.get("CURL_CA_BUNDLE", ""),
         client_cert=values.get("client-cert", ""),
         trusted=frozenset(values.get("trusted-host", "").split()),
-        timeout=_number(values.get("timeout") or values.get("default-timeout"), 15.0),
-        retries=int(_number(values.get("retries"), 4.0)),
+        timeout=_number(values.get("timeout") or values.get("default-timeout"), 15.0) or 15.0,
+        retries=int(min(_number(values.get("retries"), 4.0), MOST_TRIES)),
     )
 
 
@@ -93,7 +99,9 @@ def _read(path: str, values: dict[str, str]) -> None:
 
 
 def _number(text: str | None, default: float) -> float:
+    """A number as it is stated, from 0 to `LONGEST`; the default for what is none."""
     try:
-        return float(text) if text else default
+        found = float(text) if text else default
     except ValueError:
         return default
+    return min(found, LONGEST) if found >= 0 and not math.isnan(found) else default

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from patchkit.errors import EnvironmentFault, Finding
 from patchkit.series.pins import Upstream
 from patchkit.store.repo import Store
 
 
-def release_files(upstream: Upstream, version: str) -> dict[str, str]:
-    """Name -> sha256 of the sdist (.tar.gz) and every wheel of `version`, from pip's indexes.
+@dataclass(frozen=True)
+class Release:
+    """files: name -> sha256 of the sdist (.tar.gz) and every wheel. notes: yanked, where the index
+    says that upstream has taken it back."""
+
+    files: dict[str, str]
+    notes: tuple[Finding, ...] = ()
+
+
+def release_of(upstream: Upstream, version: str) -> Release:
+    """What pip's indexes have of `version`.
 
     Raises EnvironmentFault(network) where no index answers, has the release, or states digests.
     """
@@ -17,6 +28,7 @@ def release_files(upstream: Upstream, version: str) -> dict[str, str]:
 
     project = upstream.pypi or upstream.name
     found: dict[str, str] = {}
+    yanked: dict[str, str] = {}
     others: set[str] = set()
     for file in project_files(project, pip_settings()):
         name, release = _release_of(file.name)
@@ -24,6 +36,8 @@ def release_files(upstream: Upstream, version: str) -> dict[str, str]:
             continue  # a folder of find-links holds other projects' files too
         if release == _normal(version) and file.sha256:
             found.setdefault(file.name, file.sha256)
+            if file.yanked is not None and found[file.name] == file.sha256:
+                yanked[file.name] = file.yanked
         else:
             others.add(release)
     if not found:
@@ -36,7 +50,24 @@ def release_files(upstream: Upstream, version: str) -> dict[str, str]:
                 next="check the version, and pip's index-url",
             )
         )
-    return dict(sorted(found.items()))
+    return Release(dict(sorted(found.items())), _yanked(project, version, yanked))
+
+
+def _yanked(project: str, version: str, files: dict[str, str]) -> tuple[Finding, ...]:
+    if not files:
+        return ()
+    reasons = sorted(set(filter(None, files.values())))
+    return (
+        Finding(
+            "yanked",
+            f"upstream has taken {project} {version} back"
+            + (f": {'; '.join(reasons)}" if reasons else ", without a reason"),
+            expected="a release that stands",
+            found=f"yanked: {', '.join(sorted(files))}",
+            next="see whether a later release will do; what is pinned works as it is",
+            note=True,
+        ),
+    )
 
 
 def tag_commit(store: Store, upstream: Upstream, tag: str) -> str:

@@ -19,7 +19,7 @@ def blotted(text: str) -> str:
     """`text` with the user part and the query of every address in it replaced by ***.
 
     The user part goes up to the last @: a password that should have been written with %2F or %40
-    makes an address that nothing can use, and a message about it must not show the rest.
+    makes an address that nothing can use, and a message about it must not show its rest.
     """
     return _ADDRESS.sub(lambda found: _blotted(found[1], found[2]), text)
 
@@ -27,9 +27,17 @@ def blotted(text: str) -> str:
 def _blotted(scheme: str, rest: str) -> str:
     if scheme.lower() == "file":
         return f"{scheme}://{rest}"
-    _, at, rest = rest.rpartition("@")
+    _, at, rest = _parted(rest)
     place, query, _ = rest.partition("?")
     return f"{scheme}://{'***@' if at else ''}{place}{'?***' if query else ''}"
+
+
+def _parted(rest: str) -> tuple[str, str, str]:
+    """User part, @ or "", and the rest of what follows `://`."""
+    authority = _AUTHORITY.match(rest)
+    if authority is not None and not set("@:") & set(authority[0]):
+        return "", "", rest  # a mere host: any @ is one of the path
+    return rest.rpartition("@")
 
 
 def public(address: str) -> str:
@@ -40,11 +48,7 @@ def public(address: str) -> str:
     scheme, colons, rest = address.partition("://")
     if not colons or scheme.lower() == "file":
         return address
-    user, at, place = rest.rpartition("@")
-    authority = _AUTHORITY.match(rest)
-    assert authority is not None
-    if at and "@" not in authority[0] and ":" not in authority[0]:
-        user, at, place = "", "", rest  # an @ of the path
+    user, at, place = _parted(rest)
     place = place.partition("?")[0]
     if at and scheme.lower() == "ssh":
         return f"{scheme}://{user.partition(':')[0]}@{place}"

@@ -100,6 +100,17 @@ def test_a_certificate_that_nobody_knows_is_named_and_pips_is_believed(
     assert web.asked(f"/files/{NAME}") == 1
 
 
+@pytest.mark.parametrize("port", [True, False])
+def test_a_host_that_pip_trusts_needs_no_certificate(
+    tls: tuple[Web, Path], project: Path, port: bool
+) -> None:
+    web, _ = tls
+    host = web.url.partition("//")[2]
+    trusted = host if port else host.partition(":")[0]
+    done = fetched(project, PIP_INDEX_URL=f"{web.url}/simple", PIP_TRUSTED_HOST=trusted)
+    assert done.returncode == 0, done.stderr
+
+
 def test_pips_own_file_says_where_the_index_is_and_whom_to_trust(
     tls: tuple[Web, Path], project: Path
 ) -> None:

@@ -18,7 +18,7 @@ from patchkit.source import fetch
 from patchkit.source.fetch import download
 from patchkit.source.pipconf import PipSettings
 
-from .conftest import NAME, SDIST, Web, reply, serve, sha256
+from .conftest import NAME, SDIST, Answer, Web, reply, serve, sha256
 
 SETTINGS = PipSettings(timeout=0.4, retries=1)
 
@@ -287,3 +287,74 @@ def test_a_download_that_was_killed_is_begun_anew(web: Web, tmp_path: Path) -> N
     web.routes["/f"] = SDIST
     assert Path(got(web, tmp_path)).read_bytes() == SDIST
     assert not any(n.endswith(".part") for n in os.listdir(folder))
+
+
+def said(body: bytes, code: int = 200, **headers: str) -> Answer:
+    """An answer with exactly these headers."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(code)
+        for name, value in headers.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return answer
+
+
+@pytest.mark.parametrize("length", ["abc", "-5", "", "9" * 30, "9" * 5000])
+def test_a_length_that_is_none_is_as_good_as_unsaid(web: Web, tmp_path: Path, length: str) -> None:
+    web.routes["/f"] = said(SDIST, Content_Length=length)
+    assert Path(got(web, tmp_path)).read_bytes() == SDIST
+
+
+def test_a_redirect_to_what_is_no_address_is_named(web: Web, tmp_path: Path) -> None:
+    for target in ("http://[::1/x", "http://127.0.0.1:x/y"):
+        web.routes["/f"] = said(b"", 302, Location=target)
+        assert "redirect" in fault(web, tmp_path).message
+
+
+def test_a_redirect_on_the_same_server_keeps_the_password(web: Web, tmp_path: Path) -> None:
+    web.routes["/g"] = SDIST
+    web.routes["/f"] = said(b"", 302, Location="/g")
+    url = web.url.replace("//", "//me:pw@") + "/f"
+    download(url, str(tmp_path), NAME, sha256(SDIST), SETTINGS)
+    assert [seen["Authorization"] for _, seen in web.seen] == ["Basic bWU6cHc="] * 2
+
+
+def test_a_redirect_that_states_a_password_is_followed_with_it(web: Web, tmp_path: Path) -> None:
+    web.routes["/g"] = SDIST
+    web.routes["/f"] = said(b"", 302, Location=web.url.replace("//", "//me:pw@") + "/g")
+    got(web, tmp_path)
+    assert web.seen[1][1]["Authorization"] == "Basic bWU6cHc="
+
+
+def test_a_netrc_that_cannot_be_read_is_as_good_as_none(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "netrc").write_bytes(b"machine 127.0.0.1 login me password \xff\xfe\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    web.routes["/f"] = SDIST
+    got(web, tmp_path)
+
+
+@pytest.mark.parametrize("option", ["cert", "client_cert"])
+@pytest.mark.parametrize("content", [None, "no certificate\n"])
+def test_certificates_that_cannot_be_used_are_named_and_not_tried_again(
+    tmp_path: Path, option: str, content: str | None
+) -> None:
+    path = tmp_path / "my.pem"
+    if content is not None:
+        path.write_text(content)
+    settings = PipSettings(timeout=1, retries=3, **{option: str(path)})  # type: ignore[arg-type]
+    with pytest.raises(EnvironmentFault) as caught:
+        download("https://127.0.0.1:1/f", str(tmp_path), NAME, "0" * 64, settings)
+    (finding,) = caught.value.findings
+    assert finding.message.startswith(f"pip's {option.replace('_', '-')} cannot be used: {path}")
+    assert finding.details == ()
+
+
+def test_certificates_say_nothing_of_a_server_without_one(web: Web, tmp_path: Path) -> None:
+    web.routes["/f"] = SDIST
+    settings = PipSettings(timeout=1, retries=0, cert="/nowhere", client_cert="/nowhere")
+    download(f"{web.url}/f", str(tmp_path), NAME, sha256(SDIST), settings)

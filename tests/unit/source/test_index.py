@@ -89,6 +89,8 @@ def test_a_name_is_spelt_as_indexes_do() -> None:
         (b"{not json", "application/vnd.pypi.simple.v1+json"),
         (json.dumps({"files": [3]}).encode(), "application/json"),
         (json.dumps({"files": {"filename": "x"}}).encode(), "application/json"),
+        (b"[" * 200_000, "application/json"),
+        (b'<title>Links for demo</title><a href="http://[::1/x.whl">x</a>', "text/html"),
     ],
 )
 def test_what_is_no_index_page_is_named(
@@ -216,3 +218,101 @@ def test_a_project_that_no_index_knows_is_a_404(web: Web, settings: PipSettings)
         project_files("demo", settings)
     assert caught.value.findings[0].found == "404 Not Found"
     assert os.environ.get("HOME")
+
+
+def test_the_credentials_of_an_index_are_good_for_its_files_and_for_no_other_server(
+    web: Web, settings: PipSettings
+) -> None:
+    files = [
+        {"filename": "demo-1.0.tar.gz", "url": "../../files/demo-1.0.tar.gz"},
+        {"filename": "demo-1.1.tar.gz", "url": "https://x.example/demo-1.1.tar.gz"},
+        {"filename": "demo-1.2.tar.gz", "url": web.url.replace("//", "//other:pw@") + "/1.2"},
+        {"filename": "demo-1.3.tar.gz", "url": "http://127.0.0.1:1/demo-1.3.tar.gz"},
+        {"filename": "demo-1.4.tar.gz", "url": "http://127.0.0.1:x/demo-1.4.tar.gz"},
+    ]
+    page = json.dumps({"files": files}).encode()
+    web.routes["/simple/demo/"] = lambda handler: reply(handler, page, "application/json")
+    mine = web.url.replace("//", "//me:s3%40cret@")
+    found = project_files("demo", replace(settings, indexes=(f"{mine}/simple",)))
+    assert [file.url for file in found] == [
+        f"{mine}/files/demo-1.0.tar.gz",
+        "https://x.example/demo-1.1.tar.gz",
+        web.url.replace("//", "//other:pw@") + "/1.2",
+        "http://127.0.0.1:1/demo-1.3.tar.gz",
+        "http://127.0.0.1:x/demo-1.4.tar.gz",
+    ]
+
+
+def test_a_digest_is_read_in_either_case_and_nonsense_is_none(
+    web: Web, settings: PipSettings
+) -> None:
+    for said, read in ((sha256(SDIST).upper(), sha256(SDIST)), ("zz", ""), ("", "")):
+        web.routes["/simple/demo/"] = lambda handler, said=said: index_page(handler, said)  # type: ignore[misc]
+        assert [file.sha256 for file in project_files("demo", settings)] == [read]
+
+
+def test_links_of_a_page_that_names_its_base_are_relative_to_that(
+    web: Web, settings: PipSettings
+) -> None:
+    page = b'<html><base href="/files/"><a href="demo-1.0.tar.gz" data-yanked="bad">x</a></html>'
+    web.routes["/simple/demo/"] = lambda handler: reply(handler, page, "text/html")
+    assert project_files("demo", settings) == [
+        IndexFile(NAME, f"{web.url}/files/{NAME}", yanked="bad")
+    ]
+
+
+def test_find_links_may_be_a_page_a_file_or_below_the_home_folder(
+    web: Web, settings: PipSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / NAME).write_bytes(SDIST)
+    (tmp_path / "kept.html").write_text(f'<a href="kept/{NAME}">x</a>')
+    page = f'<a href="files/{NAME}">x</a>'.encode()
+    web.routes["/links"] = lambda handler: reply(handler, page, "text/html")
+    here = f"file://{tmp_path}/kept/{NAME}"
+    for place, url in (
+        (f"{web.url}/links", f"{web.url}/files/{NAME}"),
+        ("~/kept", here),
+        (str(tmp_path / "kept.html"), here),
+        (f"file://{tmp_path}/kept.html", here),
+        (str(tmp_path / "kept" / NAME), here),
+    ):
+        only = replace(settings, indexes=(), find_links=(place,))
+        assert [file.url for file in project_files("demo", only)] == [url]
+    gone = replace(settings, indexes=(), find_links=(f"{web.url}/gone",), retries=0)
+    with pytest.raises(EnvironmentFault) as caught:
+        project_files("demo", gone)
+    assert caught.value.findings[0].found == "404 Not Found"
+
+
+def test_an_index_may_be_a_folder(settings: PipSettings, tmp_path: Path) -> None:
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "index.html").write_bytes(html(f"../{NAME}"))
+    (file,) = project_files("demo", replace(settings, indexes=(str(tmp_path),)))
+    assert file.url == f"file://{tmp_path}/{NAME}"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://[::1/simple",
+        "http://127.0.0.1:x/simple",
+        "http://127.0.0.1:99999/simple",
+        "http://me:s3/cret@127.0.0.1:1/simple",
+        "http://me:s3#cret@127.0.0.1:1/simple",
+        "http://exa mple/simple",
+        "nothing-of-the-kind",
+    ],
+)
+def test_an_address_that_is_none_is_named_at_once_and_without_a_password(
+    address: str, settings: PipSettings
+) -> None:
+    with pytest.raises(EnvironmentFault) as caught:
+        project_files("demo", replace(settings, indexes=(address,), retries=3))
+    (finding,) = caught.value.findings
+    assert finding.name == "network"
+    assert finding.next.startswith("mend pip's index-url")
+    assert finding.details == ()  # it was not tried again
+    assert "s3" not in str(finding)
+    assert "cret" not in str(finding)

@@ -3,6 +3,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from patchkit.source.pipconf import DEFAULT_INDEX, PipSettings, pip_settings
 
 
@@ -58,3 +60,17 @@ def test_a_file_that_cannot_be_read_is_pips_own_affair(tmp_path: Path) -> None:
         180.0,
     )
     assert pip_settings({"PIP_CONFIG_FILE": os.devnull, "PIP_TIMEOUT": "soon"}).timeout == 15.0
+
+
+@pytest.mark.parametrize("text", ["-1", "nan", "abc", "0"])
+def test_a_timeout_that_is_none_is_pips_default(text: str) -> None:
+    assert pip_settings({"PIP_TIMEOUT": text, "PIP_CONFIG_FILE": os.devnull}).timeout == 15
+
+
+@pytest.mark.parametrize(
+    ("text", "tries"), [("-1", 4), ("nan", 4), ("inf", 100), ("1e9", 100), ("0", 0), ("7", 7)]
+)
+def test_tries_are_limited_whatever_is_asked_for(text: str, tries: int) -> None:
+    found = pip_settings({"PIP_RETRIES": text, "PIP_CONFIG_FILE": os.devnull})
+    assert found.retries == tries
+    assert pip_settings({"PIP_TIMEOUT": "inf", "PIP_CONFIG_FILE": os.devnull}).timeout == 3600

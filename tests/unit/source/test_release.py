@@ -6,7 +6,7 @@ import pytest
 
 from patchkit.errors import EnvironmentFault
 from patchkit.series.pins import Upstream
-from patchkit.source.release import release_files
+from patchkit.source.release import release_of
 
 from .conftest import Web, reply
 
@@ -34,12 +34,26 @@ def index(pip: Web) -> Web:
 
 
 def test_a_releases_sdist_and_wheels_come_with_their_digests(index: Web) -> None:
-    found = release_files(Upstream("demo", "plain"), "1.0")
+    found = release_of(Upstream("demo", "plain"), "1.0").files
     assert found == {name: NAMES[name] * 64 for name in list(NAMES)[:3]}
-    assert set(release_files(Upstream("demo", "plain"), "1.0-1")) == {"demo-1.0.post1.tar.gz"}
+    assert set(release_of(Upstream("demo", "plain"), "1.0-1").files) == {"demo-1.0.post1.tar.gz"}
 
 
 def test_a_release_that_is_not_there_is_named_with_the_newest_ones(index: Web) -> None:
     with pytest.raises(EnvironmentFault) as caught:
-        release_files(Upstream("demo", "plain"), "2.0")
+        release_of(Upstream("demo", "plain"), "2.0")
     assert caught.value.findings[0].found == "releases 1.0.post1, 1.0, 0.9"
+
+
+@pytest.mark.parametrize(("said", "reason"), [("broken", "broken"), (True, "without a reason")])
+def test_a_release_that_was_taken_back_is_said_to_be(pip: Web, said: object, reason: str) -> None:
+    files = [
+        {"filename": name, "url": name, "hashes": {"sha256": "a" * 64}, "yanked": mark}
+        for name, mark in (("demo-1.0.tar.gz", said), ("demo-2.0.tar.gz", False))
+    ]
+    page = json.dumps({"files": files}).encode()
+    pip.routes["/simple/demo/"] = lambda handler: reply(handler, page, "application/json")
+    (note,) = release_of(Upstream("demo", "plain"), "1.0").notes
+    assert (note.name, note.note, note.found) == ("yanked", True, "yanked: demo-1.0.tar.gz")
+    assert reason in note.message
+    assert release_of(Upstream("demo", "plain"), "2.0").notes == ()

@@ -15,6 +15,7 @@ from patchkit.store.address import Login, blotted, login, public
         ("'https://u:p/ss@h:8/x': no", "'https://***@h:8/x': no"),
         ("https://u:p#s?s@h/x", "https://***@h/x"),
         ("https://h/x?token=s", "https://h/x?***"),
+        ("https://h/@scope/x", "https://h/@scope/x"),
         ("ssh://git@h/x", "ssh://***@h/x"),
         ("file:///a/b@c?d", "file:///a/b@c?d"),
         ("me@host:x/y is no address", "me@host:x/y is no address"),
