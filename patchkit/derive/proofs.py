@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 from patchkit.derive.project import Project
 from patchkit.series.folder import PROOFS, Series, proof_digests
-from patchkit.series.header import Header
+from patchkit.series.header import Header, parse_header
 
 ORIGIN = "Rebased-From"
 """Header field of a carried patch: PIN/PATCH, what it was carried from."""
@@ -69,13 +70,25 @@ def inherited_from(
     if (project.series_folder(pin) / PROOFS / name).is_file():
         return pin, name
     if pin not in known:
-        known[pin] = _origins(project, pin)
+        known[pin] = origins_of(project, pin)
     return inherited_from(project, known[pin].get(patch, ""), {*seen, pin}, known)
 
 
-def _origins(project: Project, pin: str) -> dict[str, str]:
+def origins_of(project: Project, pin: str) -> dict[str, str]:
+    """The origin of every patch of `pin` whose file can be read: no hunk is looked at."""
     if not project.has_series(pin):
         return {}
-    series = project.series(pin, strict=False)
-    rows = zip(series.entries, series.headers, strict=True)
-    return {entry.patch: header.first(ORIGIN) for entry, header in rows}
+    listing = project.listing(pin)
+    rows = zip(listing.entries, listing.data, strict=True)
+    return {entry.patch: _origin_of(data) for entry, data in rows if data is not None}
+
+
+def _origin_of(data: bytes) -> str:
+    end = _DIFF.search(data)
+    head = data[: end.start()] if end is not None else data
+    return parse_header(head).first(ORIGIN) if _NAME in head.lower() else ""
+
+
+_NAME = ORIGIN.lower().encode()
+_DIFF = re.compile(rb"^(---|diff -)", re.MULTILINE)
+"""Where a header ends at the latest; its fields stand above."""

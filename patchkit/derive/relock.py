@@ -43,17 +43,23 @@ def make_lock(
     findings: list[Finding] = []
     chains: dict[str | None, Chain] = {}
     stacks = {stack.name: stack for stack in project.locked_stacks}
+    same: dict[tuple[bool, ...], Chain] = {}  # by what is selected: many stacks hold all of it
     for name in (None, *stacks):
         selection = Selection(None if name is None else stacks[name])
+        chosen = tuple(selection.of(series))
+        if chosen in same:
+            chains[name] = same[chosen]
+            continue
         trees: dict[str, tuple[str, ...]] = {}
         derived: Derived | None = None
         for source, base in sorted(bases.items()):
-            derived = derive(series, base.tree(store), selection)
+            derived = derive(series, base.tree(store), selection, chosen)
             findings.extend(f for f in derived.findings if f not in findings)
             if derived.ok:
                 trees[source] = trees_of(store, derived, base.tree_id)
         if derived is not None and derived.ok:
-            chains[name] = chain_from(derived, next(iter(bases.values())).tree(store), trees)
+            made = chain_from(derived, next(iter(bases.values())).tree(store), trees)
+            chains[name] = same[chosen] = made
     if any(not f.note for f in findings) or None not in chains:
         return Made(None, tuple(findings))
     lock = Lock(

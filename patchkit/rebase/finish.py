@@ -19,8 +19,8 @@ from patchkit.rebase.reasons import earlier, line
 from patchkit.rebase.state import State
 from patchkit.rebase.steps import Step
 from patchkit.series.folder import Series
-from patchkit.series.header import Field, Header, parse_header
-from patchkit.series.header_edit import set_fields
+from patchkit.series.header import Field, Header
+from patchkit.series.header_edit import set_and_read
 from patchkit.series.quilt import Entry, SeriesFile, parse_series
 from patchkit.series.renumber import keep_headings
 from patchkit.series.writer import write_diff
@@ -47,9 +47,10 @@ def finish(
         if not cell.carried:
             shown.append(line(step.name, row.pin, reasons.get(step.name, cell.words)))
             continue
-        fields = () if step.stands else _fields(state, step.name)
-        old = step.outcome.patch
-        lead = set_fields(old.header, fields, step.header) if fields else old.header
+        old, header = step.outcome.patch, step.header
+        lead = old.header
+        if not step.stands:
+            lead, header = set_and_read(lead, _fields(state, step.name), header)
         if cell.data is not None:
             entry, diff = step.entry, cell.data[len(old.header) :]
         else:
@@ -58,7 +59,7 @@ def finish(
         patch = parse(lead + diff, step.name)
         entries.append(entry)
         patches.append(patch)
-        headers.append(parse_header(patch.header))
+        headers.append(header)
         shown.append(entry)
     file = _listed(head, own, shown)
     had = own.names() if own is not None else []
@@ -90,8 +91,10 @@ def _require_free(project: Project, pin: str, patches: Sequence[Patch]) -> None:
     found = []
     for patch in patches:
         path = os.path.join("series", pin, patch.name)
+        if not os.path.lexists(os.path.join(project.folder, path)):
+            continue
         file = root.get(path)
-        if root.stat(path) is not None and (file is None or file.data != patch.data):
+        if file is None or file.data != patch.data:
             found.append(
                 Finding(
                     "target-exists",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from patchkit.derive.project import Project
-from patchkit.derive.proofs import ORIGIN
+from patchkit.derive.proofs import ORIGIN, Origins, origins_of
 from patchkit.series.folder import Series
 
 
@@ -27,7 +27,8 @@ def pairs(project: Project, old: Series, new: Series) -> list[Pair]:
     """Every patch once, in the order of the new series; the dropped ones where they stood."""
     places = {entry.patch: place for place, entry in enumerate(old.entries)}
     found: dict[int, int] = {}  # place in old -> place in new
-    origins = [_origin(project, series_pin, old.pin) for series_pin in _origins(new)]
+    known: Origins = {}
+    origins = [_origin(project, origin, old.pin, known) for origin in _origins(new)]
     for by_name in (False, True):
         for at, entry in enumerate(new.entries):
             name = entry.patch if by_name else origins[at]
@@ -56,7 +57,7 @@ def _origins(series: Series) -> list[str]:
     return [header.first(ORIGIN) for header in series.headers]
 
 
-def _origin(project: Project, origin: str, pin: str) -> str:
+def _origin(project: Project, origin: str, pin: str, known: Origins) -> str:
     """The patch of `pin` that `origin` (PIN/PATCH) comes from, however often it was carried."""
     seen: set[str] = set()
     while origin:
@@ -66,9 +67,9 @@ def _origin(project: Project, origin: str, pin: str) -> str:
         if at in seen or at not in project.pins.pins or not project.has_series(at):
             return ""
         seen.add(at)
-        series = project.series(at, strict=False)
-        names = [entry.patch for entry in series.entries]
-        origin = _origins(series)[names.index(patch)] if patch in names else ""
+        if at not in known:
+            known[at] = origins_of(project, at)
+        origin = known[at].get(patch, "")
     return ""
 
 

@@ -188,18 +188,26 @@ def _as_it_is(step: Step, pin: str, now: Overlay) -> Cell | None:
 
 def _only_moved(step: Step, pin: str, shifts: Shifts, now: Overlay) -> Cell | None:
     """The cell of a patch of which upstream touched no line; None for any other."""
-    changes = shifts.carried(step.outcome, step.before, now)
-    data = None if changes is None else _renumbered(step, now, changes)
-    if changes is None or data is None:
+    put = shifts.carried(step.outcome, step.before, now)
+    data = None if put is None else _renumbered(step, now, put.changes, put.starts)
+    if put is None or data is None:
         return None
-    return Cell(step.name, pin, CLEAN, changes=changes, data=data)
+    return Cell(step.name, pin, CLEAN, changes=put.changes, data=data)
 
 
-def _renumbered(step: Step, now: Overlay, changes: Mapping[str, File | None]) -> bytes | None:
-    """The patch's bytes with other numbers; None where its hunks cannot make `changes` of `now`."""
+def _renumbered(
+    step: Step,
+    now: Overlay,
+    changes: Mapping[str, File | None],
+    starts: Mapping[str, Sequence[int]] | None = None,
+) -> bytes | None:
+    """The patch's bytes with other numbers; None where its hunks cannot make `changes` of `now`.
+
+    starts: by path, where its hunks were put in `now`, for who knows.
+    """
     patch, root = step.outcome.patch, step.outcome.root
     if not step.entry.reverse:
-        return renumber(patch, now, changes, root)
+        return renumber(patch, now, changes, root, starts)
     # With -R it turns what is to come into what is there.
     back = {path: now.get(path) for path in changes}
     return renumber(patch, Overlay(now, changes), back, root)
@@ -233,13 +241,15 @@ def _cell(
     changes = {where.get(p, p): f for p, f in carried.changes.items()}
     if all(_same(now.get(p), f) for p, f in changes.items()):
         return Cell(name, pin, UPSTREAMED, moved=moved)
-    gone, _ = taken(
-        {p: before.get(p) for p in outcome.changes},
-        outcome.changes,
-        {p: now.get(where.get(p, p)) for p in outcome.changes},
-        carried.changes,
-    )
-    data = None if moved or gone else _renumbered(step, now, changes)
+    data = None if moved else _renumbered(step, now, changes)
+    gone: list[str] = []
+    if data is None:  # else every hunk of it still makes what it made
+        gone, _ = taken(
+            {p: before.get(p) for p in outcome.changes},
+            outcome.changes,
+            {p: now.get(where.get(p, p)) for p in outcome.changes},
+            carried.changes,
+        )
     text = MOVED if moved else CLEAN if data is not None else MERGED
     return Cell(name, pin, text, tuple(gone), moved, changes=changes, data=data)
 

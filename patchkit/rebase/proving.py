@@ -45,7 +45,7 @@ def recorded(store: Store, row: Row, proofs: Mapping[str, Proof], environment: s
     def seen(proof: Proof, tree: str) -> Seen | None:
         return _known(store, proof, tree, environment)
 
-    patched = patched_tree(store, row)
+    patched = patched_tree(store, row) if proofs else ""
     cells = []
     for cell in row.cells:
         proof = proofs.get(cell.patch)

@@ -8,7 +8,8 @@ is the case nothing is said, and the merge decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from patchkit.derive.carry import Files
 from patchkit.engine.content import Text, TextFile, text_of
@@ -16,6 +17,14 @@ from patchkit.engine.diff import Range, diff_lines
 from patchkit.engine.model import SYMLINK, File, Hunk
 from patchkit.engine.outcome import Edit, Outcome
 from patchkit.engine.place import splice_at
+
+
+@dataclass(frozen=True)
+class Put:
+    """What a patch makes of the release, and by path where its hunks were put (0-based lines)."""
+
+    changes: Mapping[str, File | None]
+    starts: Mapping[str, Sequence[int]]
 
 
 class Shifts:
@@ -29,9 +38,7 @@ class Shifts:
         for path in paths:
             self._ranges.pop(path, None)
 
-    def carried(
-        self, outcome: Outcome, before: Files, now: Files
-    ) -> Mapping[str, File | None] | None:
+    def carried(self, outcome: Outcome, before: Files, now: Files) -> Put | None:
         """What the patch makes of `now`; None where that takes a merge.
 
         before: the tree that the patch made `outcome` of.
@@ -40,6 +47,7 @@ class Shifts:
         if len(edits) != len(outcome.edits) or edits.keys() != outcome.changes.keys():
             return None
         made: dict[str, File | None] = {}
+        places: dict[str, list[int]] = {}
         moved: dict[str, list[Range]] = {}
         for path, edit in edits.items():
             after = outcome.changes[path or ""]
@@ -56,11 +64,11 @@ class Shifts:
             placed = _placed(edit, ranges, text_of(new).lines)
             if placed is None:
                 return None
-            starts, moved[path] = placed
-            lines = splice_at(text_of(new).lines, edit.hunks, starts)
+            places[path], moved[path] = placed
+            lines = splice_at(text_of(new).lines, edit.hunks, places[path])
             made[path] = TextFile(Text(lines), after.mode)
         self._ranges.update(moved)
-        return made
+        return Put(made, places)
 
 
 def _placed(

@@ -21,16 +21,22 @@ def set_fields(data: bytes, fields: Sequence[Field], known: Header | None = None
     gets a DEP-3 `Description:` of its first line, so that there is a place for them. Raises
     Refused(bad-header) only where neither those bytes nor the canonical form would read right.
     """
+    return set_and_read(data, fields, known)[0]
+
+
+def set_and_read(
+    data: bytes, fields: Sequence[Field], known: Header | None = None
+) -> tuple[bytes, Header]:
+    """As `set_fields`, and what came of it, as it reads."""
     wanted = known if known is not None else parse_header(data)
     for field in fields:
         wanted = wanted.with_field(field.name, field.value)
     made = _edited(data, fields, wanted)
-    return made if _says(made, wanted) else dump_header(wanted)
-
-
-def _says(data: bytes, wanted: Header) -> bool:
-    found = parse_header(data)
-    return replace(found, shape=wanted.shape) == wanted
+    found = parse_header(made)
+    if replace(found, shape=wanted.shape) == wanted:
+        return made, found
+    made = dump_header(wanted)
+    return made, parse_header(made)
 
 
 def _edited(data: bytes, fields: Sequence[Field], header: Header) -> bytes:

@@ -19,13 +19,18 @@ _INDEX = re.compile(rb"index [0-9a-f]{4,40}\.\.[0-9a-f]{4,40}")
 
 
 def renumber(
-    patch: Patch, base: Tree, changes: Mapping[str, File | None], root: Root | None = None
+    patch: Patch,
+    base: Tree,
+    changes: Mapping[str, File | None],
+    root: Root | None = None,
+    known: Mapping[str, Sequence[int]] | None = None,
 ) -> bytes | None:
     """The patch's bytes with the @@ numbers and index ids that hold on `base`.
 
     changes: what the patch must make of `base` (from applying or from merging it). None where its
     hunks as they stand cannot give exactly that: then it must be written anew. root: how the
-    patch's names become paths, -p1 without it.
+    patch's names become paths, -p1 without it. known: by path, the 0-based lines of `base` where
+    the hunks were put to make `changes`; the other files' are looked for.
     """
     lines = split_lines(patch.data)
     touched: set[str] = set()
@@ -41,7 +46,8 @@ def renumber(
         old, new = base.get(source), _after(base, changes, target)
         if source != target and (base.get(target) or _after(base, changes, source)):
             return None  # a rename needs its target free before it, and its source gone after it
-        starts = _places(section.hunks, old, new)
+        put = (known or {}).get(target)
+        starts = put if put is not None else _places(section.hunks, old, new)
         if starts is None or not _modes_hold(section, old, new):
             return None
         _rewrite_hunks(lines, section.hunks, starts)

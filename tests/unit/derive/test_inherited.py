@@ -8,7 +8,7 @@ import pytest
 
 from patchkit.derive.project import Project, find
 from patchkit.derive.proofs import locked_proofs
-from patchkit.series.folder import Series
+from patchkit.series.listing import Listing
 from tests.conftest import SmallProject
 from tests.unit.rebase.ground import release, with_sources
 
@@ -27,12 +27,12 @@ def test_a_series_is_read_once_for_all_its_patches(
     found = find(project.at)
     series = found.series("v3.0")
     read: Counter[str] = Counter()
-    real = Project.series
+    real = Project.listing
 
-    def counted(self: Project, pin: str, *, strict: bool = True) -> Series:
+    def counted(self: Project, pin: str) -> Listing:
         read[pin] += 1
-        return real(self, pin, strict=strict)
+        return real(self, pin)
 
-    monkeypatch.setattr(Project, "series", counted)
+    monkeypatch.setattr(Project, "listing", counted)
     assert list(locked_proofs(found, "v3.0", series)) == ["v1.0/proofs/test_later.py"]
     assert read == {"v2.0": 1, "v1.0": 1}

@@ -14,6 +14,7 @@ from patchkit.engine.model import File, MemoryTree, Overlay
 from patchkit.engine.parse import parse
 from patchkit.engine.rule import EXACT
 from patchkit.rebase.shifts import Shifts
+from patchkit.series.renumber import renumber
 
 
 def sources(draw: random.Random) -> dict[str, bytes]:
@@ -54,9 +55,13 @@ def test_it_is_what_a_merge_makes_or_the_merge_is_asked(seed: int) -> None:
             count["merged" if not merged.clashes else "conflict"] += 1
         else:
             assert not merged.clashes
-            assert {p: f and f.data for p, f in shifted.items()} == {
+            assert {p: f and f.data for p, f in shifted.changes.items()} == {
                 p: f and f.data for p, f in merged.changes.items()
             }
+            # The numbers that follow are those that are found where nothing is known.
+            root = outcome.root
+            known = renumber(outcome.patch, now, shifted.changes, root, shifted.starts)
+            assert known == renumber(outcome.patch, now, shifted.changes, root)
             count["shifted"] += 1
         before.changes.update(outcome.changes)
         if not merged.clashes:
@@ -79,7 +84,7 @@ def test_a_hunk_beside_a_change_of_upstream_is_left_to_the_merge() -> None:
         made = Shifts().carried(outcome, Overlay(old), Overlay(now))
         assert (made is not None) == moves, at
         if made is not None:
-            file = made["f"]
+            file = made.changes["f"]
             assert file is not None
             assert file.data == b"".join([*new[:15], b"ours\n", *new[16:]])
     assert outcome.changes["f"] == File(b"".join(patched))
