@@ -14,11 +14,12 @@ from patchkit.derive.proof_text import kinds
 from patchkit.derive.proofs import proof_module
 from patchkit.derive.records import changed_since, parse_record, record_path
 from patchkit.errors import Finding, Refused, Where
-from patchkit.prove import prove, unproven, variants
+from patchkit.prove import prove, unproven
 from patchkit.prove.judge import BROKEN, GREEN, NOT_RED, RED, Verdict
 from patchkit.prove.proofs import Proof
 from patchkit.prove.prove import Proven, Prover, Target
 from patchkit.prove.trees import Trees
+from patchkit.prove.trials import Trials
 from patchkit.prove.variants import Variant
 from patchkit.series.folder import PROOFS
 from patchkit.series.lockfile import Chain
@@ -86,21 +87,14 @@ def tell(quiet: bool) -> Callable[[str, str], None]:
 
 def run_variants(opened: Opened, prover: Prover, *, hunks: bool, mutants: bool) -> None:
     """Try every hunk left out, and every mutant, of the proofs that run here."""
-    for target in opened.targets(gpu=prover.gpu):
-        proof, name = target.proof, target.proof.patch
-        if not hunks and not proof.mutants:
-            continue
-        rows = opened.extra.setdefault(name, [])
-        after = variants.control(prover, opened.derived, opened.trees, proof)
-        if after.state != GREEN:
-            opened.unsteady[name] = after
-            continue
-        if hunks:
-            trees = variants.left_out_trees(prover, opened.derived, opened.trees, name)
-            rows += variants.tried(prover, proof, "hunk", trees)
-        if mutants and proof.mutants:
-            trees = variants.mutant_trees(prover, opened.derived, opened.trees, proof)
-            rows += variants.tried(prover, proof, "mutant", trees)
+    with Trials(prover, opened.derived, opened.trees) as trials:
+        for target in opened.targets(gpu=prover.gpu):
+            proof = target.proof
+            if hunks or proof.mutants:
+                state, found = trials.of(proof, hunks=hunks, mutants=mutants)
+                opened.extra[proof.patch] = found
+                if state.state != GREEN:
+                    opened.unsteady[proof.patch] = state
 
 
 def report(out: Out, opened: Opened, results: Sequence[Proven], *, gpu: bool, hunks: bool) -> None:

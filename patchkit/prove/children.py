@@ -19,6 +19,7 @@ MEMORY = 64 << 30
 _DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG of Linux' prctl(2): the child is killed should we be, whatever by."""
 
+_LIBC = ctypes.CDLL(None, use_errno=True)
 _STOPS = (signal.SIGTERM, signal.SIGHUP)
 _running: set[int] = set()
 _lock = threading.Lock()
@@ -31,14 +32,6 @@ def run_child(
 
     Whatever it started and left running is killed with it.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def limits() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if hasattr(libc, "prctl"):
-            libc.prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-
     with tempfile.TemporaryFile() as sink:
         with _lock:
             child = subprocess.Popen(
@@ -63,6 +56,28 @@ def run_child(
                 _running.discard(child.pid)
         sink.seek(0)
         return code, sink.read()
+
+
+def limits() -> None:
+    """In a child, before it runs: its limits; it ends should we be ended."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if hasattr(_LIBC, "prctl"):
+        _LIBC.prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def watched(pid: int) -> Iterator[None]:
+    """While inside, the group of that process is one that does not outlive us; afterwards it is
+    ended."""
+    with _lock:
+        _running.add(pid)
+    try:
+        yield
+    finally:
+        with _lock:
+            _kill(pid)
+            _running.discard(pid)
 
 
 @contextlib.contextmanager

@@ -14,8 +14,8 @@ from patchkit.prove.environment import Environment
 from patchkit.prove.judge import BROKEN, GREEN, RED, Seen, Verdict, green, red
 from patchkit.prove.kept import keep, kept
 from patchkit.prove.proofs import Proof
+from patchkit.prove.run import Runs, run_proof
 from patchkit.prove.run import Where as At
-from patchkit.prove.run import run_proof
 from patchkit.prove.trees import Trees
 from patchkit.store.results import Result, key_of
 
@@ -60,29 +60,55 @@ class Prover:
     def seen(self, proof: Proof, tree: str, *, first: bool = False) -> Seen:
         """One proof on one tree, from what is known or by running it.
 
-        first: the run may end at the first test that fails by assertion. Such a run is kept by
-        itself, and never taken for a whole one.
+        first: the run may end at the first test that fails by assertion. Such a run is kept
+        apart, and never taken for a whole one.
         """
-        kind = "gpu" if self.gpu else "cpu"
-        kinds = (kind, f"{kind} first") if first else (kind,)
-        if not self.fresh:
-            for each in kinds:
-                known = self._known(each, proof, tree)
-                if known is not None:
-                    return known
+        known = self.known(proof, tree, first=first)
+        if known is not None:
+            return known
+        seen = self.run(proof, tree, first=first)
+        if not seen.lost:
+            taken, seen = seen.taken, replace(seen, taken="")
+            cut = any(row["outcome"] == "not run" for row in seen.tests.values())
+            key, group = self._keys(self._kinds[cut], proof, tree)
+            keep(self.trees.store, key, seen)
+            self.trees.store.results.add(group, {tree: Result((), taken)})
+        return seen
+
+    def run(
+        self,
+        proof: Proof,
+        tree: str,
+        *,
+        first: bool = False,
+        loaded: str = "",
+        runs: Runs | None = None,
+    ) -> Seen:
+        """Run the proof, whatever is known, and keep nothing: see run_proof."""
         at = At(
             self.environment.python,
             self.trees.folder(tree),
             self.trees.bytecode(tree, self.environment.python, self.environment.short),
         )
-        seen = run_proof(proof.module, at, gpu=self.gpu, first=first)
-        if not seen.lost:
-            taken, seen = seen.taken, replace(seen, taken="")
-            cut = any(row["outcome"] == "not run" for row in seen.tests.values())
-            key, group = self._keys(kinds[-1] if cut else kind, proof, tree)
-            keep(self.trees.store, key, seen)
-            self.trees.store.results.add(group, {tree: Result((), taken)})
-        return seen
+        return run_proof(proof.module, at, gpu=self.gpu, first=first, loaded=loaded, runs=runs)
+
+    def keep_part(self, proof: Proof, tree: str, seen: Seen) -> None:
+        """Keep a run that is not a whole one in an interpreter of its own."""
+        keep(self.trees.store, self._keys(self._kinds[1], proof, tree)[0], replace(seen, taken=""))
+
+    def known(self, proof: Proof, tree: str, *, first: bool = False) -> Seen | None:
+        """What is known of one proof on one tree. first: by a run that ended early, too."""
+        if self.fresh:
+            return None
+        for each in self._kinds[: 2 if first else 1]:
+            found = self._known(each, proof, tree)
+            if found is not None:
+                return found
+        return None
+
+    @property
+    def _kinds(self) -> tuple[str, str]:
+        return ("gpu", "gpu first") if self.gpu else ("cpu", "cpu first")
 
     def _keys(self, kind: str, proof: Proof, tree: str) -> tuple[str, str]:
         """The key that a run is kept under, and the group of runs that may speak of others."""

@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,21 +31,36 @@ class Where:
     bytecode: str
 
 
+Runs = Callable[[Sequence[str], Mapping[str, str], str, float], tuple[int, bytes]]
+"""What runs pytest with arguments in an environment, in a folder, for so many seconds."""
+
+
 def run_proof(
-    module: Path, where: Where, *, gpu: bool = False, first: bool = False, threads: int = 1
+    module: Path,
+    where: Where,
+    *,
+    gpu: bool = False,
+    first: bool = False,
+    loaded: str = "",
+    runs: Runs | None = None,
+    threads: int = 1,
 ) -> Seen:
     """Run the tests of `module` with `where.tree` first on the path; what was seen.
 
     gpu: run the tests marked gpu, else all others. first: end at the first test that fails by
-    assertion. threads: for torch and its like.
+    assertion. loaded: where to write what the run had loaded. runs: what runs it, an interpreter
+    of its own without one. threads: for torch and its like.
     """
+
+    def alone(
+        args: Sequence[str], env: Mapping[str, str], cwd: str, seconds: float
+    ) -> tuple[int, bytes]:
+        return run_child([where.python, "-m", "pytest", *args], env, cwd, seconds)
+
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="patchkit-proof-") as scratch:
         report = os.path.join(scratch, "report.json")
-        line = [
-            where.python,
-            "-m",
-            "pytest",
+        args = [
             "-q",
             "-c",
             os.devnull,
@@ -61,7 +77,9 @@ def run_proof(
         watched = env["PK_WATCH"] = os.path.join(scratch, "watched")
         if first:
             env["PK_FIRST"] = "1"
-        code, printed = run_child(line, env, scratch, SECONDS)
+        if loaded:
+            env["PK_LOADED"] = loaded
+        code, printed = (runs or alone)(args, env, scratch, SECONDS)
         tail = printed.decode("utf-8", "replace")[-2000:]
         seconds = time.monotonic() - began
         if not os.path.exists(report):

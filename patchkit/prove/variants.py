@@ -1,13 +1,8 @@
-"""Smaller changes that a proof has to see: a patch less one hunk, and mutants.
-
-Both are tried on the tree directly after the patch, where the proof must first be green. A run
-ends at the first test that fails by assertion: one is enough.
-"""
+"""Smaller changes that a proof has to see: a patch less one hunk, and mutants."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchkit.derive.derive import Derived
@@ -17,8 +12,7 @@ from patchkit.engine.parse import parse
 from patchkit.engine.rule import Rule
 from patchkit.errors import Finding, Refused, Where
 from patchkit.files.atomic import read_file
-from patchkit.prove.children import none_outlives_us
-from patchkit.prove.judge import BROKEN, RED, Verdict, green, variant
+from patchkit.prove.judge import BROKEN, RED, Verdict
 from patchkit.prove.proofs import Proof
 from patchkit.prove.prove import Prover
 
@@ -106,30 +100,3 @@ def mutant_trees(
             )
         out.append((path.stem, store.write_tree(trees[number + 1], outcome.changes)))
     return out
-
-
-def control(prover: Prover, derived: Derived, trees: Sequence[str], proof: Proof) -> Verdict:
-    """The proof directly after its patch, without later ones. Where it is not green there, red
-    says nothing of a hunk or a mutant."""
-    prover.told(proof.patch, "directly after it")
-    return green(prover.seen(proof, trees[derived.names.index(proof.patch) + 1]))
-
-
-def tried(
-    prover: Prover, proof: Proof, kind: str, found: Iterable[tuple[str, str]]
-) -> list[Variant]:
-    """The proof on each variant (place, tree id)."""
-    every = list(found)
-    for _, tree in every:
-        if tree:
-            prover.trees.folder(tree)
-
-    def one(each: tuple[str, str]) -> Variant:
-        place, tree = each
-        if not tree:
-            return Variant(kind, place, APART)
-        prover.told(proof.patch, f"{'without' if kind == 'hunk' else 'with'} {place}")
-        return Variant(kind, place, variant(prover.seen(proof, tree, first=True)))
-
-    with none_outlives_us(), ThreadPoolExecutor(prover.workers) as pool:
-        return list(pool.map(one, every))

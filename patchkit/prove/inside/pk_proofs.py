@@ -18,6 +18,7 @@ import time
 import pk_watch
 import pytest
 
+BEFORE = dict(os.environ)
 REPORT = os.environ.get("PK_REPORT", "")
 PROOFS = os.path.realpath(os.environ.get("PK_PROOFS", "."))
 TREE = os.environ.get("PK_TREE", "")
@@ -141,10 +142,26 @@ class Recorder:
         body["seconds"] = time.monotonic() - self.began
         if TREE:
             body["used"] = used()
+        if "PK_LOADED" in os.environ:
+            with open(os.environ["PK_LOADED"], "w", encoding="utf-8") as file:
+                json.dump(loaded(), file)
         temporary = REPORT + ".part"
         with open(temporary, "w", encoding="ascii") as file:
             json.dump(body, file)
         os.replace(temporary, REPORT)
+
+
+def loaded():
+    """Variables that this run set, and modules that it loaded from neither tree nor proofs."""
+    lead = (TREE + os.sep, PROOFS + os.sep, os.path.dirname(os.path.abspath(__file__)) + os.sep)
+    names = []
+    for name, module in list(sys.modules.items()):
+        spec = getattr(module, "__spec__", None)
+        path = getattr(spec, "origin", None)
+        if path is not None and os.path.isabs(path) and not path.startswith(lead):
+            names.append(name if spec.name == name else "")
+    new = {k: v for k, v in os.environ.items() if BEFORE.get(k) != v and not k.startswith("P")}
+    return {"set": new, "modules": [name for name in names if name and name != "__main__"]}
 
 
 def by_assertion(excinfo):

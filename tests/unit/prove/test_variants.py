@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from patchkit.prove import unproven, variants
+from patchkit.prove import trials, unproven, variants
 from patchkit.prove.judge import BROKEN, GREEN, NOT_RED, RED, Seen, Verdict, variant
 from tests.conftest import SmallProject
 
@@ -67,16 +67,17 @@ def far(project: SmallProject, write_proof: Write, tmp_path: Path) -> SmallProje
     return project
 
 
-def hunks(p: Any) -> list[variants.Variant]:
-    found = variants.left_out_trees(p.prover, p.derived, p.trees, "far.patch")
-    return variants.tried(p.prover, p.proofs["far.patch"], "hunk", found)
-
-
 def test_without_a_hunk_a_proof_is_red_broken_or_neither(far: SmallProject, proving: Open) -> None:
     with proving() as p:
-        after = variants.control(p.prover, p.derived, p.trees, p.proofs["far.patch"])
-        found = hunks(p)
+        runs: list[str] = []
+        p.prover.told = lambda patch, what: runs.append(what)
+        with trials.Trials(p.prover, p.derived, p.trees) as t:
+            after, found = t.of(p.proofs["far.patch"], hunks=True, mutants=False)
+            _, again = t.of(p.proofs["far.patch"], hunks=True, mutants=False)
     assert after.state == GREEN
+    assert found == again
+    assert runs[:2] == ["directly after it", "directly after it, with torch loaded before"]
+    assert len(runs) == 6
     assert [v.verdict.state for v in found] == [RED, BROKEN, BROKEN, NOT_RED]
     assert "NameError" in found[1].verdict.why[0]
     assert [v.place for v in found][:2] == ["engine/far.py hunk 1", "engine/far.py hunk 2"]
