@@ -183,12 +183,13 @@ def _advance(
     if only_plan:
         out.line("nothing was written (--plan)")
         return out.close(1 if stopped is not None else None)
+    # A result that is refused leaves the conflict open that it came of.
+    ready = finish(project, ground, state, last, every(state, rows)) if stopped is None else None
     if new_files:
         write_files(project, new_files, "rebase")
     # From here on a run that is killed is one that goes on: with the same day, and all settled.
     states.save(project, state)
-    if stopped is None:
-        ready = finish(project, ground, state, last, every(state, rows))
+    if ready is not None:
         out.find(ready.findings)
         done = write_files(project, ready.files, f"rebase onto {state.onto}")
         _forget(held, state)
@@ -196,6 +197,7 @@ def _advance(
         out.line(f"series/{state.onto}: {len(ready.series.entries)} patches; tree {ready.tree}")
         out.line(f"next: patchkit check --pin {state.onto}, patchkit prove --pin {state.onto}")
         return out.close()
+    assert stopped is not None
     return _stop(out, held, ground, state, last, stopped.patch)
 
 
