@@ -20,7 +20,13 @@ from patchkit.series.pins import FILE, Pin, Upstream, load_pins
 from patchkit.series.pins_edit import add_pin, complete_pin, set_files
 from patchkit.source import Base, Progress, open_source, silent
 from patchkit.source.pinned import SDIST
-from patchkit.source.release import release_of, tag_commit
+from patchkit.source.release import (
+    release_of,
+    tag_commit,
+    tag_names,
+    version_in,
+    version_of,
+)
 from patchkit.store.repo import Store
 
 _WHOLE = re.compile(r"[0-9a-f]{40}")
@@ -86,7 +92,7 @@ def complete(project: Project, store: Store, name: str, progress: Progress = sil
     upstream = project.pins.upstream_of(pin)
     progress(f"ask {upstream.name} for {name}", 0)
     try:
-        found = _tagged(store, upstream, _tags(name, _version_in(name) or _version_of(pin)))
+        found = tag_commit(store, upstream, *tag_names(name, version_in(name) or version_of(pin)))
     except EnvironmentFault as error:
         then = "run it where the git server can be reached; until then all else works as it is"
         raise EnvironmentFault(*(replace(f, next=then) for f in error.findings)) from None
@@ -96,7 +102,7 @@ def complete(project: Project, store: Store, name: str, progress: Progress = sil
     whole = replace(pin, commit=found, commit_prefix="")
     notes: tuple[Finding, ...] = ()
     if not any(file.endswith(SDIST) for file in pin.files):
-        version = _version_in(name)
+        version = version_in(name)
         if version:
             release = release_of(upstream, version)
             data = set_files(data, name, release.files)
@@ -144,9 +150,9 @@ def _commit(store: Store, asked: Asked, notes: list[Finding], progress: Progress
     if not asked.upstream.git:
         return whole
     progress(f"ask {asked.upstream.name} for {asked.name}", 0)
-    version = asked.version or _version_in(asked.name)
+    version = asked.version or version_in(asked.name)
     try:
-        found = _tagged(store, asked.upstream, _tags(asked.name, version))
+        found = tag_commit(store, asked.upstream, *tag_names(asked.name, version))
     except EnvironmentFault as error:
         notes.append(_unasked(error, asked))
         return whole
@@ -155,25 +161,9 @@ def _commit(store: Store, asked: Asked, notes: list[Finding], progress: Progress
     return found or whole
 
 
-def _tags(name: str, version: str) -> tuple[str, ...]:
-    """How the tag of a pin may be called: as the pin, or as its release."""
-    return tuple(dict.fromkeys((name, f"v{version}", version) if version else (name,)))
-
-
-def _tagged(store: Store, upstream: Upstream, tags: tuple[str, ...]) -> str:
-    """The commit of the first of `tags` that there is; "" for none."""
-    return next(filter(None, (tag_commit(store, upstream, tag) for tag in tags)), "")
-
-
-def _version_of(pin: Pin) -> str:
-    """The release that the pin's sdist is of, by its name; "" where it has none."""
-    name = next((file for file in sorted(pin.files) if file.endswith(SDIST)), "")
-    return name.removesuffix(SDIST).rpartition("-")[2]
-
-
 def _files(asked: Asked, commit: str, notes: list[Finding], progress: Progress) -> dict[str, str]:
     """The release's files by the index; none where only a commit is pinned."""
-    version = asked.version or _version_in(asked.name)
+    version = asked.version or version_in(asked.name)
     if not version:
         return {}
     progress(f"find {asked.upstream.name} {version}", 0)
@@ -224,17 +214,6 @@ def _lock(project: Project, pin: Pin, whole: Pin) -> bytes | None:
 
 def _pins_file(project: Project) -> bytes:
     return read_file(project.folder / FILE, 4 << 20)
-
-
-def _version_in(name: str) -> str:
-    """The release that a pin's name states; "" where it states none."""
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        Version(name.removeprefix("v"))
-    except InvalidVersion:
-        return ""
-    return name.removeprefix("v")
 
 
 def _taken(project: Project, name: str) -> Finding:

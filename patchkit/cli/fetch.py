@@ -22,7 +22,10 @@ def run(
     project = find(context.obj)
     names = [project.pins.pin(pin).name] if pin else list(project.pins.pins)
     rows = []
-    with progress(quiet=as_json) as bar, open_bases(project, offline=False, progress=bar) as bases:
+    with (
+        progress(quiet=as_json) as bar,
+        open_bases(project, progress=bar, asking=True) as bases,
+    ):
         for name in names:
             base = bases.get(project.pins.pin(name), source)
             out.find((*base.gaps, *base.drift))

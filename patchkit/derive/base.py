@@ -20,12 +20,14 @@ __all__ = ["Base", "Bases", "open_bases"]
 
 @dataclass
 class Bases:
-    """Where base trees come from. offline: nothing is fetched."""
+    """Where base trees come from. offline: nothing is fetched. asking: a git server is asked for
+    the tag even where all is in the cache."""
 
     project: Project
     store: Store
     offline: bool = False
     progress: Progress = silent
+    asking: bool = False
     _known: dict[tuple[str, str], Base] = field(default_factory=dict)
 
     def get(self, pin: Pin, source: str | None = None) -> Base:
@@ -34,7 +36,7 @@ class Bases:
         key = (pin.name, spec)
         if key not in self._known:
             upstream = self.project.pins.upstream_of(pin)
-            opened = open_source(spec, upstream, offline=self.offline)
+            opened = open_source(spec, upstream, offline=self.offline, asking=self.asking)
             self._known[key] = opened.tree(self.store, pin, self.progress)
         return self._known[key]
 
@@ -75,8 +77,12 @@ def _has_sdist(pin: Pin) -> bool:
 
 @contextmanager
 def open_bases(
-    project: Project, *, offline: bool = False, progress: Progress = silent
+    project: Project,
+    *,
+    offline: bool = False,
+    progress: Progress = silent,
+    asking: bool = False,
 ) -> Iterator[Bases]:
     """The bases of a project, over the user's store."""
     with Store.open() as store:
-        yield Bases(project, store, offline, progress)
+        yield Bases(project, store, offline, progress, asking)

@@ -11,19 +11,22 @@ from patchkit.source.base import Source
 DEFAULT = "sdist"
 
 
-def open_source(spec: str, upstream: Upstream, *, offline: bool = False) -> Source:
+def open_source(
+    spec: str, upstream: Upstream, *, offline: bool = False, asking: bool = False
+) -> Source:
     """The source that `--source SPEC` names: sdist, git, a folder, or a .tar.gz file.
 
-    offline: it must not ask a network. Raises UsageFault for anything else.
+    offline: it must not ask a network. asking: ask a git server for the tag even where all is in
+    the cache. Raises UsageFault for anything else.
     """
     if spec == DEFAULT:
         from patchkit.source.sdist import SdistSource
 
         return SdistSource(upstream, offline)
     if spec == "git":
-        from patchkit.source.remote import GitSource
+        from patchkit.source.commit import GitSource
 
-        return GitSource(upstream, offline)
+        return GitSource(upstream, offline, asking)
     if os.path.isdir(spec):
         from patchkit.source.folder import FolderSource
 

@@ -6,23 +6,15 @@ stay those of pinned trees. A second look only brings what is new.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Sequence
 
-from patchkit.errors import EnvironmentFault, Finding
-from patchkit.files.atomic import make_folder
-from patchkit.files.growing import remove_file
 from patchkit.files.lock import locked
+from patchkit.source.asking import WAIT, Asking
 from patchkit.store import git
-from patchkit.store.address import blotted
-from patchkit.store.cache import REMOTES
 from patchkit.store.pipes import also_reading
 from patchkit.store.repo import Store
-
-_WAIT = 3600.0
-_ID = re.compile(r"[0-9a-f]{40}")
 
 
 class Graph:
@@ -31,9 +23,12 @@ class Graph:
     def __init__(self, store: Store, url: str) -> None:
         self.store = store
         self.url = url
-        name = hashlib.sha256(url.encode()).hexdigest()[:16]
-        self.git_dir = os.path.join(store.root, REMOTES, f"{name}-graph.git")
-        self._lock = f"{self.git_dir}.lock"
+        self._asking = Asking(store, url, "-graph")
+
+    @property
+    def git_dir(self) -> str:
+        """The repository."""
+        return self._asking.git_dir
 
     @property
     def objects(self) -> str:
@@ -42,17 +37,15 @@ class Graph:
 
     def refs(self, *names: str) -> dict[str, str]:
         """What the server has of these refs now: name -> id."""
-        with locked(self._lock, wait=_WAIT):
-            out = self._git(["ls-remote", "--", git.REMOTE, *names])
-        rows = (line.partition("\t") for line in out.decode("utf-8", "replace").splitlines())
-        return {name: oid for oid, _, name in rows if _ID.fullmatch(oid)}
+        with locked(self._asking.lock, wait=WAIT):
+            return self._asking.refs(names)
 
     def fetch(self, wants: Sequence[str]) -> None:
         """Bring the history of these refs or ids, without trees where the server can."""
         kept = [f"+{want}:refs/patchkit/{_kept(want)}" for want in wants]
         line = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"]
-        with locked(self._lock, wait=_WAIT):
-            self._git([*line, "--filter=tree:0", "--", git.REMOTE, *kept])
+        with locked(self._asking.lock, wait=WAIT):
+            self._asking.run([*line, "--filter=tree:0", "--", git.REMOTE, *kept])
 
     def merge_base(self, one: str, two: str) -> str:
         """The commit where the two have parted; "" for none."""
@@ -84,33 +77,6 @@ class Graph:
         if done.returncode not in (0, 1):
             raise git.fault(args, done.returncode, done.stderr)
         return done.stdout.decode("ascii", "replace")
-
-    def _git(self, args: Sequence[str]) -> bytes:
-        for name in ("config.lock", "packed-refs.lock", "shallow.lock"):
-            remove_file(os.path.join(self.git_dir, name))
-        if not os.path.exists(os.path.join(self.git_dir, "HEAD")):
-            make_folder(self.git_dir)
-            git.run(["init", "--quiet", "--bare", "--template=", self.git_dir])
-        done = git.attempt(
-            args,
-            git_dir=self.git_dir,
-            network=True,
-            timeout=_WAIT,
-            extra=git.remote(self.url),
-        )
-        if done.returncode != 0:
-            error = git.fault(args, done.returncode, done.stderr).findings[0]
-            raise EnvironmentFault(
-                Finding(
-                    "network",
-                    f"{blotted(self.url)} cannot be asked: {error.message}",
-                    expected="an answer of the git server",
-                    found=error.found,
-                    next="check the address and the network",
-                    details=error.details,
-                )
-            )
-        return done.stdout
 
 
 def _kept(want: str) -> str:

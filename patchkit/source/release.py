@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from patchkit.errors import EnvironmentFault, Finding
-from patchkit.series.pins import Upstream
+from patchkit.series.pins import Pin, Upstream
+from patchkit.source.pinned import SDIST
 from patchkit.store.repo import Store
 
 
@@ -70,15 +71,37 @@ def _yanked(project: str, version: str, files: dict[str, str]) -> tuple[Finding,
     )
 
 
-def tag_commit(store: Store, upstream: Upstream, tag: str) -> str:
-    """The commit that `tag` names at the upstream's git server; "" where there is no such tag.
+def tag_commit(store: Store, upstream: Upstream, *tags: str) -> str:
+    """The commit that the first of `tags` that there is names at the git server; "" for none.
 
     Raises EnvironmentFault(network) where the server does not answer, Refused(bad-pins) where
     pins.toml names none.
     """
     from patchkit.source.remote import Server
 
-    return Server(store, upstream, tag).tag()
+    return Server(store, upstream, *tags).tag()
+
+
+def tag_names(name: str, version: str) -> tuple[str, ...]:
+    """How the tag of a pin may be called: as the pin, or as its release."""
+    return tuple(dict.fromkeys((name, f"v{version}", version) if version else (name,)))
+
+
+def version_of(pin: Pin) -> str:
+    """The release that the pin's sdist is of, by its name; "" where it has none."""
+    name = next((file for file in sorted(pin.files) if file.endswith(SDIST)), "")
+    return name.removesuffix(SDIST).rpartition("-")[2]
+
+
+def version_in(name: str) -> str:
+    """The release that a pin's name states; "" where it states none."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        Version(name.removeprefix("v"))
+    except InvalidVersion:
+        return ""
+    return name.removeprefix("v")
 
 
 def _release_of(name: str) -> tuple[str, str]:

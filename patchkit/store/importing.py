@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from patchkit.engine.model import EXECUTABLE, GITLINK, REGULAR, SYMLINK, path_bytes, path_text
@@ -34,16 +35,7 @@ class TreeBuilder:
 
     def place(self, path: str, mode: int, oid: bytes) -> None:
         """Add one file whose object is already known; faults as for `add`."""
-        reason = unsafe(path)
-        if reason is not None:
-            raise Refused(
-                Finding(
-                    "path-escape",
-                    f"the source holds a name that may not be used: {reason}",
-                    Where(file=path),
-                    found=path,
-                )
-            )
+        refuse_names((path,))
         if mode not in _MODES:
             raise Refused(_taken(path, f"its mode {mode:o} is none of git's"))
         *folders, name = path_bytes(path).split(b"/")
@@ -66,6 +58,22 @@ class TreeBuilder:
             for name, child in node.items()
         }
         return self._pack.add("tree", folder_bytes(entries))
+
+
+def refuse_names(paths: Iterable[str]) -> None:
+    """Raise Refused(path-escape) for every path that may not be used."""
+    faults = [
+        Finding(
+            "path-escape",
+            f"the source holds a name that may not be used: {reason}",
+            Where(file=path),
+            found=path,
+        )
+        for path in paths
+        if (reason := unsafe(path)) is not None
+    ]
+    if faults:
+        raise Refused(*faults)
 
 
 def _taken(path: str, why: str) -> Finding:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
+from collections.abc import Sequence
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,8 @@ from patchkit.engine.model import File
 from patchkit.errors import EnvironmentFault, Refused
 from patchkit.series.pins import Upstream
 from patchkit.source import open_source
-from patchkit.source.remote import GitSource, Server
+from patchkit.source.commit import GitSource
+from patchkit.source.remote import Server
 from patchkit.store import Commit, Store
 
 from .conftest import FILES, NAME, SDIST, TRACKED, Daemon, pin_of
@@ -165,7 +169,11 @@ def test_a_commit_that_the_server_lacks_is_named(store: Store, daemon: Daemon) -
         source(daemon).tree(store, pin_of(commit="d" * 40))
     (finding,) = caught.value.findings
     assert finding.name == "network"
+    assert "the server has none of that id" in finding.next
     assert "the sdist needs no git server" in finding.next
+    with pytest.raises(EnvironmentFault) as caught:
+        source(daemon).tree(store, pin_of(commit="d" * 40, files={}))
+    assert "sdist" not in caught.value.findings[0].next  # it has none
 
 
 def test_no_server_at_all_is_named_without_its_password(store: Store, daemon: Daemon) -> None:
@@ -268,3 +276,160 @@ def test_the_tag_can_be_asked_alone(store: Store, daemon: Daemon) -> None:
     upstream = Upstream("demo", "plain", git=daemon.url)
     assert Server(store, upstream, "v1.0").tag() == daemon.commit
     assert Server(store, upstream, "v0.9").tag() == ""
+
+
+def test_a_moved_tag_is_said_every_time_until_it_is_back(store: Store, daemon: Daemon) -> None:
+    pin = pin_of(commit=daemon.commit)
+    daemon.git("tag", "-f", "v1.0", daemon.later)
+    upstream = Upstream("demo", "plain", git=daemon.url, package="demo")
+    for offline in (False, False, True):
+        (finding,) = GitSource(upstream, offline).tree(store, pin).drift
+        assert (finding.name, finding.found) == ("tag-moved", f"commit {daemon.later}")
+    daemon.git("tag", "-f", "v1.0", daemon.commit)
+    assert GitSource(upstream).tree(store, pin).drift == ()
+    assert GitSource(upstream, offline=True).tree(store, pin).drift == ()
+
+
+def test_who_asks_hears_of_a_tag_that_was_moved_since(store: Store, daemon: Daemon) -> None:
+    pin = pin_of(commit=daemon.commit)
+    upstream = Upstream("demo", "plain", git=daemon.url, package="demo")
+    assert GitSource(upstream).tree(store, pin).drift == ()
+    daemon.git("tag", "-f", "v1.0", daemon.later)
+    assert GitSource(upstream).tree(store, pin).drift == ()  # all is in the cache
+    (finding,) = GitSource(upstream, asking=True).tree(store, pin).drift
+    assert finding.found == f"commit {daemon.later}"
+    daemon.at.rename(daemon.at.with_name("away"))
+    base = GitSource(upstream, asking=True).tree(store, pin)
+    assert [f.name for f in base.drift] == ["tag-moved"]
+    (note,) = base.gaps
+    assert note.note
+    assert "not compared again" in note.message
+
+
+def test_a_pin_of_first_digits_needs_no_server_the_next_time(store: Store, daemon: Daemon) -> None:
+    pin = pin_of(commit="", commit_prefix=daemon.commit[:9])
+    first = source(daemon).tree(store, pin)
+    upstream = Upstream("demo", "plain", git=daemon.url, package="demo")
+    again = GitSource(upstream, offline=True).tree(store, pin)
+    assert (again.tree_id, again.commit) == (first.tree_id, daemon.commit)
+
+
+def test_a_pin_that_is_not_called_as_its_tag_is_found_by_its_release(
+    store: Store, daemon: Daemon
+) -> None:
+    pin = pin_of(name="mine", commit="", commit_prefix=daemon.commit[:9])
+    assert source(daemon).tree(store, pin).commit == daemon.commit  # demo-1.0.tar.gz: v1.0
+
+
+def test_a_server_that_gives_no_blob_by_its_id_sends_them_with_the_tag(
+    store: Store, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old_protocol(monkeypatch)
+    daemon.git("config", "uploadpack.allowAnySHA1InWant", "false")
+    source(daemon).tree(store, pin_of(commit=daemon.commit))
+    assert absent(store) == set(TRACKED)
+    source(daemon).tree(store, pin_of(commit=daemon.commit)).complete(store)
+    assert absent(store) == set()
+
+
+def test_a_commit_that_came_without_blobs_can_be_had_whole(store: Store, daemon: Daemon) -> None:
+    server = Server(store, Upstream("demo", "plain", git=daemon.url), "v1.0")
+    server.fetch_commit(daemon.commit)
+    assert absent(store) == set(TRACKED)
+    server.fetch_whole(daemon.commit)
+    assert absent(store) == set()
+
+
+def test_a_repository_with_other_ids_is_named(store: Store, daemon: Daemon) -> None:
+    other = Path(f"{daemon.at}-sha256")
+    daemon.git("init", "-q", "-b", "main", "--object-format=sha256", str(other))
+    there = replace(daemon, at=other, url=f"{daemon.url}-sha256")
+    there.git("commit", "-q", "--allow-empty", "-m", "release")
+    there.git("tag", "v1.0")
+    for pin in (pin_of(commit=daemon.commit), pin_of(commit="", commit_prefix="1234567")):
+        with pytest.raises(EnvironmentFault) as caught:
+            source(there).tree(store, pin)
+        assert "SHA-256" in caught.value.findings[0].message
+
+
+@pytest.mark.parametrize("page", [b"<html>sign in</html>", b"<html>\nsign in\n</html>\n", b""])
+def test_a_web_page_is_no_git_server(store: Store, daemon: Daemon, page: bytes) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}).start()
+    try:
+        url = f"http://127.0.0.1:{server.server_address[1]}/demo.git"
+        with pytest.raises(EnvironmentFault) as caught:
+            Server(store, Upstream("demo", "plain", git=url), "v1.0").tag()
+        assert caught.value.findings[0].name == "network"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_an_empty_repository_has_no_tag_to_compare(store: Store, daemon: Daemon) -> None:
+    empty = Path(f"{daemon.at}-empty")
+    daemon.git("init", "-q", "--bare", str(empty))
+    with pytest.raises(EnvironmentFault, match="neither branch nor tag"):
+        Server(store, Upstream("demo", "plain", git=f"{daemon.url}-empty"), "v1.0").tag()
+
+
+def test_a_full_disk_is_no_fault_of_the_network(store: Store) -> None:
+    from patchkit.source.asking import Asking
+    from patchkit.store import git
+
+    said = b"fatal: write error: No space left on device\nfatal: fetch-pack: invalid output\n"
+    error = Asking(store, "https://h/x")._failed(git.fault(["fetch"], 128, said).findings[0])
+    assert [f.name for f in error.findings] == ["disk"]
+
+
+def committed(daemon: Daemon, *paths: str) -> str:
+    """A commit with files of these names besides the tracked ones."""
+    blob = daemon.git("rev-parse", f"{daemon.commit}:README.md")
+    daemon.git("read-tree", daemon.commit)
+    for path in paths:
+        daemon.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+    tree = daemon.git("write-tree")
+    commit = daemon.git("commit-tree", "-m", "more", tree)
+    daemon.git("update-ref", "refs/heads/more", commit)
+    return commit
+
+
+def test_names_that_no_other_source_may_hold_are_refused(store: Store, daemon: Daemon) -> None:
+    bad = ["demo\\..\\out", "c:out", "demo/two\nlines", "demo/" + "n" * 300]
+    pin = pin_of(name="bad", commit=committed(daemon, *bad))
+    for _ in range(2):  # and no record of it is kept
+        with pytest.raises(Refused) as caught:
+            source(daemon).tree(store, pin)
+        assert {f.where.file for f in caught.value.findings} == set(bad)
+        assert {f.name for f in caught.value.findings} == {"path-escape"}
+
+
+def test_files_that_may_be_generated_are_asked_for_in_one_go(
+    store: Store, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(5):
+        (daemon.at / f"demo/p{n}").mkdir()
+        (daemon.at / f"demo/p{n}/setup.cfg").write_text(f"[metadata]\n# {n}\n")
+    daemon.git("add", "-A")
+    daemon.git("commit", "-q", "-m", "many of them")
+    asked: list[int] = []
+    fetch = Server._fetch
+
+    def counted(self: Server, wants: Sequence[str], *args: str) -> None:
+        asked.append(len(wants))
+        fetch(self, wants, *args)
+
+    monkeypatch.setattr(Server, "_fetch", counted)
+    source(daemon).tree(store, pin_of(name="many", commit=daemon.git("rev-parse", "HEAD")))
+    assert asked == [1, 5]
