@@ -6,6 +6,7 @@ import ast
 import hashlib
 import sys
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 __all__ = ["data_files", "digest", "files_of", "imports_of", "kinds"]
@@ -95,15 +96,17 @@ def _marks_gpu(node: ast.expr) -> bool:
     return any(isinstance(part, ast.Attribute) and part.attr == "gpu" for part in ast.walk(node))
 
 
-def _imports(data: bytes) -> set[str]:
+@lru_cache(maxsize=256)
+def _imports(data: bytes) -> frozenset[str]:
+    """The first words of what a module imports; many proofs share a helper."""
     try:
         tree = ast.parse(data)
     except SyntaxError:
-        return set()
+        return frozenset()
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module.partition(".")[0])
-    return names
+    return frozenset(names)

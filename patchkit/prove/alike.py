@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from patchkit.store.repo import Store
+from patchkit.store.tree import StoreTree
 from patchkit.upstreams import Known
 
 KEPT = 40
@@ -93,33 +94,30 @@ def _shows(place: str, path: str, folders: Container[str]) -> bool:
     return not deeper or f"{lead}{child}" not in folders
 
 
-def _folders(paths: Iterable[str]) -> set[str]:
-    found: set[str] = set()
-    for path in paths:
-        folder = path.rpartition("/")[0]
-        while folder and folder not in found:
-            found.add(folder)
-            folder = folder.rpartition("/")[0]
-    return found
+class _Both:
+    """The folders that two trees have, as far as they are asked for."""
+
+    def __init__(self, one: StoreTree, two: StoreTree) -> None:
+        self._one, self._two = one, two
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, str) and self._one.has_folder(path) and self._two.has_folder(path)
 
 
 def alike(store: Store, known: Known, group: str, tree: str) -> str | None:
     """A tree on which a run of this group was kept that speaks of `tree`, too."""
-    new: dict[str, tuple[int, str]] | None = None
+    new = store.tree(tree)
     for other, result in reversed(list(store.results.read(group).items())[-KEPT:]):
         if other == tree:
             return other
         taken = Taken.loads(result.text)
         if taken.beyond or not store.has(other):
             continue
-        new = new if new is not None else _listing(store, tree)
-        old = _listing(store, other)
-        changed = [path for path in {*old, *new} if old.get(path) != new.get(path)]
-        moved = [path for path in changed if path not in old or path not in new]
-        if speaks_of(taken, known, changed, moved, _folders(old) & _folders(new)):
+        old = store.tree(other)
+        if any(old.listed(path) != new.listed(path) for path in taken.used):
+            continue  # most runs on other releases: no need to compare the whole
+        differing = dict(old.differing(new))
+        moved = [path for path, alone in differing.items() if alone]
+        if speaks_of(taken, known, differing, moved, _Both(old, new)):
             return other
     return None
-
-
-def _listing(store: Store, tree: str) -> dict[str, tuple[int, str]]:
-    return {f.path: (f.mode, f.oid) for f in store.tree(tree).walk()}

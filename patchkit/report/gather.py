@@ -104,6 +104,7 @@ def gather(
     rows = [recorded(store, row, proofs, environment) for row in rows]
     graph = graph_of(series, tree)
     facts = known(project.pins.upstream_of(pin))
+    ancestors = _Ancestors(project)
     pages = []
     for number, (files, header) in enumerate(
         zip(differences(derived, tree), series.headers, strict=True)
@@ -141,7 +142,7 @@ def gather(
                 told,
                 state,
                 results_of(project.series_folder(pin.name), name),
-                (*_ancestors(project, pin.name, header), (pin.name, name)),
+                (*ancestors.of(pin.name, header), (pin.name, name)),
                 graph.needs[name],
                 tuple(n for n in graph.names if name in graph.needs[n]),
             )
@@ -154,23 +155,37 @@ def gather(
     return page, derived.findings
 
 
-def _ancestors(project: Project, pin: str, header: Header) -> list[tuple[str, str]]:
-    """What the patch was carried from, oldest first, as far as the project still has it."""
-    out: list[tuple[str, str]] = []
-    seen = {pin}
-    while True:
-        origin, _, patch = header.first(ORIGIN).partition("/")
-        if not patch or origin in seen:
-            return out
-        out.insert(0, (origin, patch))
-        seen.add(origin)
-        if origin not in project.pins.pins or not project.has_series(origin):
-            return out
-        older = project.series(origin, strict=False)
-        at = [e.patch for e in older.entries]
-        if patch not in at:
-            return out
-        header = older.headers[at.index(patch)]
+class _Ancestors:
+    """What patches were carried from, each series read once."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._headers: dict[str, dict[str, Header]] = {}
+
+    def of(self, pin: str, header: Header) -> list[tuple[str, str]]:
+        """Oldest first, as far as the project still has it."""
+        out: list[tuple[str, str]] = []
+        seen = {pin}
+        while True:
+            origin, _, patch = header.first(ORIGIN).partition("/")
+            if not patch or origin in seen:
+                return out
+            out.insert(0, (origin, patch))
+            seen.add(origin)
+            older = self._read(origin).get(patch)
+            if older is None:
+                return out
+            header = older
+
+    def _read(self, pin: str) -> dict[str, Header]:
+        if pin not in self._headers:
+            found: dict[str, Header] = {}
+            if pin in self._project.pins.pins and self._project.has_series(pin):
+                series = self._project.series(pin, strict=False)
+                names = [entry.patch for entry in series.entries]
+                found = dict(zip(names, series.headers, strict=True))
+            self._headers[pin] = found
+        return self._headers[pin]
 
 
 def _stack(project: Project, derived: Derived, pin: Pin, stack: Stack) -> StackRow:

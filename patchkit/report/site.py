@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,23 @@ def _history(pages: Sequence[PinPage], patch: PatchPage) -> tuple[tuple[str, str
 
 
 def _rendered(template: str, paths: Mapping[tuple[str, str], str], up: str, **values: Any) -> bytes:
+    text = (
+        _environment()
+        .get_template(template)
+        .render(
+            **values,
+            url=lambda pin, patch: up + paths[pin, patch],
+            has=lambda pin, patch: (pin, patch) in paths,
+            pin_url=lambda pin: up + pin_path(pin),
+            up=up,
+        )
+    )
+    return text.encode("utf-8", "replace")
+
+
+@cache
+def _environment() -> Environment:
+    """The templates, read and compiled once."""
     env = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -161,14 +179,7 @@ def _rendered(template: str, paths: Mapping[tuple[str, str], str], up: str, **va
         short=_short,
         sentence=_sentence,
     )
-    env.globals.update(
-        url=lambda pin, patch: up + paths[pin, patch],
-        has=lambda pin, patch: (pin, patch) in paths,
-        pin_url=lambda pin: up + pin_path(pin),
-        up=up,
-    )
-    text = env.get_template(template).render(**values)
-    return text.encode("utf-8", "replace")
+    return env
 
 
 def _shown(value: Any) -> Any:

@@ -170,6 +170,27 @@ class StoreTree:
             elif theirs is None or theirs.mode == FOLDER:
                 yield Listed(path, entry.mode, entry.oid.hex())
 
+    def differing(self, other: StoreTree, below: str = "") -> Iterator[tuple[str, bool]]:
+        """The paths at which the two have not the same file, and whether only one has any there.
+        Equal folders are not read."""
+        mine, theirs = self._folder(below) or {}, other._folder(below) or {}
+        lead = below + "/" if below else ""
+        for name in sorted(mine.keys() | theirs.keys()):
+            one, two = mine.get(name), theirs.get(name)
+            if one is not None and two is not None and _same(one, two):
+                continue
+            path = lead + path_text(name)
+            modes = [entry.mode for entry in (one, two) if entry is not None]
+            if FOLDER in modes:
+                yield from self.differing(other, path)
+            files = len(modes) - modes.count(FOLDER)
+            if files:
+                yield path, files == 1
+
+    def has_folder(self, path: str) -> bool:
+        """Whether there is a folder at `path`."""
+        return self._folder(path) is not None
+
     def contents(self, files: Iterable[Listed]) -> Iterator[tuple[Listed, bytes]]:
         """The files with their bytes, streamed and not kept. Submodules have none."""
         batch: list[Listed] = []
@@ -187,6 +208,10 @@ class StoreTree:
         data = self._objects.read_many((f.oid for f in real), "blob")
         for listed in batch:
             yield listed, b"" if listed.mode == GITLINK else next(data)
+
+
+def _same(one: Entry, two: Entry) -> bool:
+    return (one.mode, one.oid) == (two.mode, two.oid)
 
 
 def _file(found: Listed, data: bytes) -> File:

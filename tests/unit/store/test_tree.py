@@ -88,3 +88,25 @@ def test_a_tree_that_is_not_there_is_named(store: Store) -> None:
         store.tree("1" * 40).get("a")
     assert caught.value.findings[0].name == "verify-failed"
     assert caught.value.findings[0].expected == "1" * 40
+
+
+def test_what_two_trees_differ_in_is_what_their_lists_differ_in(store: Store) -> None:
+    one = store.tree(imported(store, FILES))
+    other = dict(FILES)
+    del other["pkg/link"]
+    other["README"] = File(b"hello\n", EXECUTABLE)
+    other["pkg/sub/new/deep.py"] = File(b"new\n")
+    other["pkg/sub/__init__.py"] = File(b"x = 2\n")
+    del other["pkg/init__.py"]
+    other["pkg/init__.py/a"] = File(b"a folder where a file was\n")
+    two = store.tree(imported(store, other))
+    for old, new, before, after in ((one, two, FILES, other), (two, one, other, FILES)):
+        found = dict(old.differing(new))
+        assert found == {
+            path: path not in before or path not in after
+            for path in {*before, *after}
+            if before.get(path) != after.get(path)
+        }
+    assert list(one.differing(one)) == []
+    assert (two.has_folder("pkg/init__.py"), one.has_folder("pkg/init__.py")) == (True, False)
+    assert not two.has_folder("pkg/nothing")
