@@ -17,7 +17,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-PAGES = ("tutorial", "patch-an-image", "carry-a-pr", "coming-from", "run-the-matrix")
+PAGES = (
+    *("tutorial", "patch-an-image", "carry-a-pr", "coming-from", "run-the-matrix"),
+    "build-a-wheel",
+)
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 MARK = "\x01"
 
@@ -86,6 +89,8 @@ def masked(text: str) -> str:
     text = re.sub(r"\d{4}-\d\d-\d\d", "2031-01-31", text)
     text = re.sub(r"Date: .*", "Date: Fri, 31 Jan 2031 12:00:00 +0000", text)
     text = re.sub(r"\b[0-9a-f]{16}(?=  patchkit build)", "(digest)        ", text)
+    text = re.sub(r"\b[0-9a-f]{64}\b", "(64 digits)", text)
+    text = re.sub(r"(?m)^(size: +)\d+ bytes", r"\1… bytes", text)
     text = re.sub(r"\bseries [0-9a-f]{12}\b", "series …", text)
     text = re.sub(r"\d+ bytes, sha256 \w+", "… bytes, sha256 …", text)
     return re.sub(r"Sha256: .*", "Sha256: …", text)

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 from patchkit.errors import EnvironmentFault, Finding, Refused, Where
 from patchkit.files.atomic import make_folder, read_file, write_file
+from patchkit.upstreams.building import CONFIGURED
 
 DONE = "Configuring done"
 COMMANDS = "compile_commands.json"
 LOG = "configure.log"
-FACTS = "configured.json"
 _STOPPED = "stopped-at-build"
 _LONGEST = 3600.0
 _SHOWN = 25
@@ -133,4 +133,4 @@ def _commands(tree: str) -> str:
 def remember(at: str, made: Configured) -> None:
     """Write down what the build folder is configured for."""
     facts = {"tree": made.tree, "device": made.device, "commands": made.commands}
-    write_file(os.path.join(at, FACTS), (json.dumps(facts, sort_keys=True) + "\n").encode())
+    write_file(os.path.join(at, CONFIGURED), (json.dumps(facts, sort_keys=True) + "\n").encode())

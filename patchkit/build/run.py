@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from patchkit.build import overlay
 from patchkit.build.ask import CPU, CUDA, EMPTY, OVERLAY, Asked
 from patchkit.build.basewheel import choose, machine
-from patchkit.build.beside import write_beside
+from patchkit.build.beside import check_folder, write_beside
 from patchkit.build.built import Built
 from patchkit.build.changes import refuse
 from patchkit.build.inputs import Inputs, gather
@@ -20,6 +20,7 @@ from patchkit.derive.project import Project
 from patchkit.derive.selection import Selection
 from patchkit.engine.quote import show_path
 from patchkit.errors import Finding, Refused, UsageFault, Where
+from patchkit.files.growing import remove_empty_folder
 from patchkit.source.base import Progress, silent
 
 if TYPE_CHECKING:
@@ -35,9 +36,17 @@ def build(
     Raises UsageFault, Refused and EnvironmentFault; nothing is written then.
     """
     how = asked.checked()
+    check_folder(out)
+    there = os.path.isdir(out)
+    before = frozenset(os.listdir(out)) if there else frozenset()
     inputs = _inputs(project, bases, asked)
-    built = _build(inputs, bases, asked, how, out, progress)
-    return built, write_beside(inputs, built)
+    try:
+        built = _build(inputs, bases, asked, how, out, progress)
+        return built, write_beside(inputs, built, before)
+    except BaseException:
+        if not there:
+            remove_empty_folder(out)
+        raise
 
 
 def check(

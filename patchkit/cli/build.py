@@ -111,12 +111,16 @@ def run(
             out.find(made.findings)
             _configured(out, made)
         elif verify is not None:
+            if out_folder is not None:
+                raise UsageFault.because("--verify keeps nothing: no --out")
             again, findings = check(project, bases, asked, verify, bar)
             out.find(findings)
             out.put(wheel=os.path.abspath(verify), again=_facts(again), same=out.ok())
             _show(out, again)
             out.line("the same" if not out.findings else "the same files" if out.ok() else "")
         else:
+            if out_folder == "":
+                raise UsageFault.because("--out takes the name of a folder")
             at = out_folder or os.path.join(project.folder, "build", "wheels")
             built, beside = build(project, bases, asked, os.path.abspath(at), bar)
             out.find(built.notes)

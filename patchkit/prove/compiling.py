@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from patchkit.files.atomic import make_folder, read_file, write_file
+from patchkit.prove import configured
 from patchkit.prove.children import run_child
 from patchkit.prove.environment import Environment
 from patchkit.prove.prove import Prover
@@ -76,16 +77,18 @@ def compile_all(
                 wrong.append(f"{module} cannot be imported: {new[module]}")
             elif new[module]:
                 said.append(f"{module} imports on neither tree: {new[module]}")
-        cuda = [p for p in each.paths if p.endswith(".cu")]
-        worse, untold = _nvcc(prover, each, cuda)
-        headers = [p for p in each.paths if prover.trees.known.native(p) and p not in cuda]
-        untold += [f"{path} is compiled only with what includes it" for path in headers]
+        native = [p for p in each.paths if prover.trees.known.native(p)]
+        made = configured.here(prover.trees.known, prover.trees.store) if native else None
+        if made is not None:
+            worse, untold, cuda = _as_built(prover, made, each, native)
+        else:
+            worse, untold, cuda = _alone(prover, each, native)
         out.append(
             Compiled(
                 each.patch,
                 len(python),
                 sum(not new[module] for module in mine),
-                0 if untold else len(cuda),
+                len(cuda),
                 (*wrong, *worse),
                 (*said, *untold),
             )
@@ -186,6 +189,41 @@ def _imports(prover: Prover, tree: str, modules: Sequence[str]) -> Mapping[str, 
             return dict.fromkeys(modules, words.strip())
         found: dict[str, str] = json.loads(read_file(report))
         return found
+
+
+def _as_built(
+    prover: Prover, made: configured.Configured, each: Touched, native: Sequence[str]
+) -> tuple[list[str], list[str], list[str]]:
+    """What the build's own commands refuse after the patch and not before it, what could not be
+    judged, and what was compiled."""
+    sources = configured.sources_of(made, native)
+    said = [f"{path}: no command compiles it" for path in native if path not in sources]
+    wanted, store = sorted({*sources.values()}), prover.trees.store
+    archs = " ".join(CAPABILITIES)
+    known = prover.trees.known
+    after = configured.compiled(made, known, store, each.after, wanted, archs)
+    failed = [source for source in wanted if after[source]]
+    before = configured.compiled(made, known, store, each.before, failed, archs)
+    wrong = []
+    for source in failed:
+        if before[source]:
+            said.append(f"{source} compiles on neither tree: {after[source]}")
+        else:
+            wrong.append(f"{source} does not compile: {after[source]}")
+    return wrong, said, [source for source in wanted if not after[source]]
+
+
+def _alone(
+    prover: Prover, each: Touched, native: Sequence[str]
+) -> tuple[list[str], list[str], list[str]]:
+    """The same without a configured build: CUDA sources by themselves, with flags that are known
+    to go."""
+    cuda = [path for path in native if path.endswith(".cu")]
+    worse, untold = _nvcc(prover, each, cuda)
+    untold += [
+        f"{path} is compiled only with what includes it" for path in native if path not in cuda
+    ]
+    return worse, untold, [] if untold else cuda
 
 
 def _nvcc(prover: Prover, each: Touched, paths: Sequence[str]) -> tuple[list[str], list[str]]:

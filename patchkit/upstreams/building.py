@@ -12,6 +12,10 @@ from patchkit.engine.model import Tree
 RECIPES = {"vllm": "patchkit.upstreams.vllm_build"}
 """Kind -> module with a RECIPE; other kinds have the plain one."""
 
+CONFIGURED = "configured.json"
+"""In a build folder: the tree and the device that it is configured for, and the list of commands
+that compile it."""
+
 
 @dataclass(frozen=True)
 class Fetched:

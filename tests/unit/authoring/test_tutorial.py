@@ -12,7 +12,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 
 
-PAGES = ["tutorial", "patch-an-image", "carry-a-pr", "coming-from", "run-the-matrix"]
+PAGES = [
+    "tutorial",
+    "patch-an-image",
+    "carry-a-pr",
+    "coming-from",
+    "run-the-matrix",
+    "build-a-wheel",
+]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from patchkit.build import configure, native
+from patchkit.build import native
 from patchkit.build import run as builds
 from patchkit.build.ask import Asked
 from patchkit.build.built import Built
@@ -18,7 +18,7 @@ from patchkit.build.machine import Machine
 from patchkit.derive.base import open_bases
 from patchkit.derive.project import find
 from patchkit.errors import EnvironmentFault, Refused, UsageFault
-from patchkit.upstreams.building import Fetched, Recipe
+from patchkit.upstreams.building import CONFIGURED, Fetched, Recipe
 from tests.conftest import SmallProject
 
 SETUP = """import os, subprocess, sys
@@ -160,7 +160,7 @@ def test_configure_only_stops_where_it_would_compile(
     assert made.said == "-- Configuring done (0.1s)"
     assert made.count == 2
     assert Path(made.commands).name == "compile_commands.json"
-    facts = json.loads((Path(made.at) / configure.FACTS).read_text())
+    facts = json.loads((Path(made.at) / CONFIGURED).read_text())
     assert (facts["device"], facts["tree"]) == ("cpu", made.tree)
 
 
