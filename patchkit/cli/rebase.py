@@ -160,14 +160,18 @@ def _advance(
     out.find(ground.notes)
     rows = ground.planned(state)
     new_files: dict[str, File] = {}
-    if go_on and state.stopped and not os.path.isdir(state.at):
+    if state.stopped and state.stopped not in ground.headers:
+        out.line(f"{state.stopped} is not among the patches any more: its conflict is gone")
+    elif go_on and state.stopped and not os.path.isdir(state.at):
         out.line(f"{os.path.relpath(state.at)} is gone: it is laid out anew")
     elif go_on and state.stopped and not only_plan:
         versions = conflict.versions_of(store, ground.steps, ground.old, rows[-1], state.stopped)
         settled = conflict.read_back(store, rows[-1], versions, state.stopped, state.at)
         name = resolutions.key(versions.three())
         new_files.update(
-            resolutions.file_of(name, state.stopped, state.onto, settled, versions.now)
+            resolutions.file_of(
+                name, state.stopped, state.onto, settled, versions.now, versions.text
+            )
         )
         state = state.settled(state.stopped, settled)
         rows = ground.planned(state)

@@ -34,7 +34,7 @@ class Versions:
 
     before: the tree that it was made for; now: the release with what is carried so far;
     where: old path -> new path of moved files; changes: what it made of `before`; renames: new
-    path -> old path of the files that it renames.
+    path -> old path of the files that it renames; text: files with a NUL that it edits as text.
     """
 
     before: Files
@@ -42,6 +42,7 @@ class Versions:
     where: Mapping[str, str]
     changes: Mapping[str, File | None]
     renames: Mapping[str, str]
+    text: frozenset[str] = frozenset()
 
     def three(self) -> Three:
         """Each touched path's three versions."""
@@ -57,7 +58,8 @@ def versions_of(store: Store, steps: Sequence[Step], old: Base, row: Row, patch:
     for step, cell in zip(steps, row.cells, strict=True):
         if step.name == patch:
             where = {} if step.stands else moved_files(store, steps, old, row.base)
-            return Versions(step.before, now, where, step.changes, step.renames())
+            text = frozenset(where.get(path, path) for path in step.text())
+            return Versions(step.before, now, where, step.changes, step.renames(), text)
         if cell.carried:
             now.changes.update(cell.changes)
     raise KeyError(patch)
@@ -107,7 +109,10 @@ def lay_out(
         put |= {new: versions.changes[new] for new, o in versions.renames.items() if o == path}
     for path, file in put.items():
         at_path = where.get(path, path)
-        root.put(at_path, file) if file is not None else root.remove(at_path)
+        if file is None:
+            root.remove(at_path)
+        elif not root.is_folder(at_path):  # else the release's folder stays to be looked at
+            root.put(at_path, file)
     return sorted(where.get(clash.path, clash.path) for clash in carried.clashes)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from patchkit.authoring.form import text_paths
 from patchkit.authoring.sealing import Ready, arranged, sealed
 from patchkit.derive.project import Project
 from patchkit.derive.proofs import ORIGIN
@@ -78,8 +77,7 @@ def _anew(step: Step, cell: Cell, now: Overlay) -> bytes:
     """The patch's diff, written anew, with the headings that it had."""
     moved = {} if cell.moved else step.renames()
     renames = {new: old for new, old in moved.items() if {new, old} <= set(cell.changes)}
-    named = text_paths(step.outcome.patch, step.outcome.root, step.before)
-    text = {cell.moved.get(path, path) for path in named}
+    text = {cell.moved.get(path, path) for path in step.text()}
     diff = write_diff(now, cell.changes, renames=renames, text=text)
     return keep_headings(diff, step.outcome.patch, cell.moved)
 

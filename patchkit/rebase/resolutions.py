@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from patchkit.derive.project import Project
 from patchkit.engine.apply import apply_patch
@@ -61,9 +61,19 @@ def find(project: Project, name: str, now: Tree) -> Resolved | None:
     return Resolved(dict(outcome.changes), before)
 
 
-def file_of(name: str, patch: str, onto: str, resolved: Resolved, now: Tree) -> dict[str, File]:
-    """The file that keeps a resolution, by its path in the project: what it does to `now`."""
-    diff = write_diff(now, resolved.changes)
+def file_of(
+    name: str,
+    patch: str,
+    onto: str,
+    resolved: Resolved,
+    now: Tree,
+    text: Collection[str] = (),
+) -> dict[str, File]:
+    """The file that keeps a resolution, by its path in the project: what it does to `now`.
+
+    text: files with a NUL that are edited as text. Raises Refused(binary-unsupported).
+    """
+    diff = write_diff(now, resolved.changes, text=text)
     body: dict[str, object] = {"patch": patch, "onto": onto, "before": dict(resolved.before)}
     try:
         body["diff"] = diff.decode("utf-8").split("\n")

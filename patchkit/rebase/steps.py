@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from patchkit.authoring.form import text_paths
 from patchkit.authoring.standing import At, Versions
 from patchkit.derive.carry import Files, renames_of
 from patchkit.derive.derive import Derived
@@ -41,6 +42,10 @@ class Step:
     def changes(self) -> Mapping[str, File | None]:
         """What it made of `before`."""
         return self.outcome.changes
+
+    def text(self) -> set[str]:
+        """Files with a NUL that it edits as text."""
+        return text_paths(self.outcome.patch, self.outcome.root, self.before)
 
     def renames(self) -> dict[str, str]:
         """New path -> old path of every file that it renames."""
