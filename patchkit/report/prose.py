@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 from patchkit.engine.plain import plain
 
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`\\]+[^\s<>\"'`\\.,;:!?)\]]")
+_CODE = re.compile(r"(?<![`\w])`([^`\s](?:[^`\n]{0,198}[^`\s])?)`(?![`\w])")
 _ITEM = re.compile(r"(?:[-*•]|\d{1,2}[.)])[ \t]+(.*)")
 
 
@@ -32,7 +33,16 @@ def blocks(body: str) -> tuple[Block, ...]:
 
 
 def linked(text: str) -> Markup:
-    """The text, escaped, with links on plain http(s) addresses and nothing else."""
+    """The text, escaped, with links on plain http(s) addresses and code where it has backticks."""
+    out, at = Markup(""), 0
+    for found in _CODE.finditer(text):
+        out += _addresses(text[at : found.start()])
+        out += Markup("<code>{}</code>").format(plain(found[1]))
+        at = found.end()
+    return out + _addresses(text[at:])
+
+
+def _addresses(text: str) -> Markup:
     out, at = Markup(""), 0
     for found in _ADDRESS.finditer(text):
         address = found[0]

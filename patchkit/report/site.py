@@ -51,6 +51,7 @@ def site(pages: Sequence[PinPage]) -> dict[str, bytes]:
     out = {STYLE: (TEMPLATES / STYLE).read_bytes()}
     title = "patchkit: " + ", ".join(f"{p.pin.upstream} {p.pin.name}" for p in pages)
     many = len(pages) > 1
+    settled_of = {page.pin.name: settled(pages, page) for page in pages}
     for page in pages:
         where = pin_path(page.pin.name) if many else INDEX
         out[where] = _rendered(
@@ -63,6 +64,7 @@ def site(pages: Sequence[PinPage]) -> dict[str, bytes]:
             legend=LEGEND,
             drawing_of=draw(page.graph),
             tallies=tallies(page),
+            settled=settled_of[page.pin.name],
         )
     if many:
         oldest_first = tuple(reversed(pages))
@@ -89,8 +91,34 @@ def site(pages: Sequence[PinPage]) -> dict[str, bytes]:
                 before=page.patches[at - 1] if at else None,
                 after=page.patches[at + 1] if at < last else None,
                 text=blocks(patch.header.long),
+                settled=settled_of[page.pin.name],
                 history=_history(pages, patch),
             )
+    return out
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What has become of a patch in the series of a release: the patch there, or why there is
+    none."""
+
+    pin: str
+    patch: str = ""
+    why: str = ""
+
+
+def settled(pages: Sequence[PinPage], page: PinPage) -> dict[tuple[str, str], Settled]:
+    """By (patch, release): for releases that have a series of their own here."""
+    out: dict[tuple[str, str], Settled] = {}
+    for other in pages:
+        if other.pin.name == page.pin.name:
+            continue
+        for there in other.patches:
+            for pin, name in there.history[:-1]:
+                if pin == page.pin.name:
+                    out[name, other.pin.name] = Settled(other.pin.name, there.name)
+        for name, (_, why) in other.gone.items():
+            out.setdefault((name, other.pin.name), Settled(other.pin.name, "", why))
     return out
 
 

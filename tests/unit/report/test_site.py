@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from patchkit.report.prose import linked
 from tests.conftest import SmallProject
 
 
@@ -258,3 +259,47 @@ def test_several_series_have_a_page_that_compares_them(told: SmallProject, tmp_p
     one = Page(at / "v1.0" / "index.html")
     assert "1 of 3 carry over" in one.text
     assert "all pins" in one.text
+    # What conflicts and was dealt with says so, with the reason.
+    assert one.text.count("left out of its series: upstream") == 2
+    assert "carried in its series" not in one.text
+
+
+def test_a_conflict_that_the_release_s_own_series_has_settled_leads_there(
+    told: SmallProject, tmp_path: Path
+) -> None:
+    series = told.at / "series" / "v1.1"
+    series.mkdir(parents=True)
+    mail = (told.at / "series" / "v1.0" / "deeper.patch").read_text()
+    header = mail.partition("---\n")[0].replace(
+        "Origin: ", "Rebased-From: v1.0/deeper.patch\nOrigin: "
+    )
+    if "Rebased-From" not in header:
+        header = header.replace("\n\n", "\nRebased-From: v1.0/deeper.patch\n\n", 1)
+    (series / "series").write_text("deeper.patch\n")
+    (series / "deeper.patch").write_text(f"{header}---\n{CREATES}")
+    assert told.run("lock", "--pin", "v1.1").code == 0
+    at = tmp_path / "both"
+    assert told.run("report", "-o", str(at)).code == 0
+    test_every_link_resolves(at)
+    page = Page(at / "v1.0" / "index.html")
+    assert page.text.count("carried in its series") == 1
+    assert "../v1.1/deeper.html" in [a.get("href") for _, a in page.tags]
+
+
+CREATES = """\
+diff --git a/engine/new.py b/engine/new.py
+new file mode 100644
+index 0000000000000000000000000000000000000000..d00491fd7e5bb6fa28c517a0bb32b8b506539d4d
+--- /dev/null
++++ b/engine/new.py
+@@ -0,0 +1 @@
++1
+"""
+
+
+def test_backticks_are_code_and_nothing_else_is() -> None:
+    assert str(linked("see `a<b>` and `c d`, not `` or ``x``")) == (
+        "see <code>a&lt;b&gt;</code> and <code>c d</code>, not `` or ``x``"
+    )
+    assert "<code>" not in str(linked("it's ` open"))
+    assert str(linked("`https://a.example/b`")) == "<code>https://a.example/b</code>"
