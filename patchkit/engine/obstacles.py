@@ -124,6 +124,19 @@ def through_link(action: Action, path: str, link: str, setting: Setting) -> Find
     )
 
 
+def link_by_case(action: Action, path: str, twin: str, setting: Setting) -> Finding:
+    """The finding for a path and a link that are one where case is ignored."""
+    return Finding(
+        "symlink-in-path",
+        f"{show_path(path)} and {show_path(twin)} differ by case only, and one is a symbolic link: "
+        "on macOS and Windows the file lies behind it",
+        where(setting, action, path),
+        expected="names that are different on every file system",
+        found=show_path(twin),
+        next="do not use this patch before you know where the link leads",
+    )
+
+
 def in_the_way(action: Action, draft: Draft, setting: Setting) -> Finding | None:
     """What keeps a new path from being in the tree after the patch: a file or a link where it
     needs a folder, a folder where it needs a name.
@@ -131,6 +144,9 @@ def in_the_way(action: Action, draft: Draft, setting: Setting) -> Finding | None
     path = action.new
     if path is None or path not in draft.written or draft.work.get(path) is not None:
         return None
+    twin = draft.link_twin(path)
+    if twin is not None:
+        return link_by_case(action, path, twin, setting)
     blocked = draft.blocked(path)
     if blocked is not None:
         if blocked[1].mode == SYMLINK:

@@ -101,11 +101,12 @@ def case_twins(paths: Iterable[str]) -> tuple[tuple[str, ...], ...]:
     """
     groups: dict[str, set[str]] = {}
     for path in paths:
-        groups.setdefault(_folded(path), set()).add(path)
+        groups.setdefault(folded(path), set()).add(path)
     return tuple(sorted(tuple(sorted(g)) for g in groups.values() if len(g) > 1))
 
 
-def _folded(path: str) -> str:
+def folded(path: str) -> str:
+    """What a file system that ignores case (and Unicode composition, as macOS does) compares."""
     if path.isascii():
         return path.lower()
     import unicodedata

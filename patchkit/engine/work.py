@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from patchkit.engine.content import Text, TextFile
-from patchkit.engine.model import File, Tree
+from patchkit.engine.model import SYMLINK, File, Tree
+from patchkit.engine.paths import folded
 
 
 class Work:
@@ -17,6 +18,7 @@ class Work:
         self._folders: set[str] = set()  # of changed files; some may be gone again
         self._read: dict[str, File | None] = {}
         self._texts: dict[str, tuple[File, Text]] = {}
+        self.links: dict[str, str] = {}  # folded -> path of a link that was made; it may be gone
 
     def get(self, path: str) -> File | None:
         """The file as it stands now."""
@@ -39,6 +41,8 @@ class Work:
         """Make the changes of a patch that holds."""
         self.changes.update(changes)
         for path, file in changes.items():
+            if file is not None and file.mode == SYMLINK:
+                self.links[folded(path)] = path
             at = path.rfind("/") if file is not None else -1
             while at > 0 and path[:at] not in self._folders:
                 self._folders.add(path[:at])
@@ -80,6 +84,7 @@ class Draft:
         self.work = work
         self.written: dict[str, File] = {}
         self.removed: set[str] = set()
+        self._links: dict[str, str] = {}
         self._edited: set[str] = set()
         self._before: tuple[dict[str, File], set[str]] = ({}, set())
 
@@ -112,6 +117,8 @@ class Draft:
 
     def write(self, path: str, file: File, *, edit: bool = False) -> None:
         self.written[path] = file
+        if file.mode == SYMLINK:
+            self._links[folded(path)] = path
         if edit:
             self._edited.add(path)
 
@@ -145,3 +152,33 @@ class Draft:
                 return path[:at], file
             at = path.find("/", at + 1)
         return None
+
+    def link_twin(self, path: str) -> str | None:
+        """A link of this patch or an earlier one that is a folder of `path` where case is ignored,
+        though not here; for a link, a changed file of which it is one so.
+        """
+        if self._links or self.work.links:
+            at = path.find("/")
+            while at > 0:
+                name = folded(path[:at])
+                twin = self._links.get(name) or self.work.links.get(name)
+                if twin is not None and twin != path[:at] and self._is_link(twin):
+                    return twin
+                at = path.find("/", at + 1)
+        if not self._is_link(path):
+            return None
+        above, literal = folded(path) + "/", path + "/"
+        return next(
+            (
+                other
+                for other in {**self.work.changes, **self.written}
+                if folded(other).startswith(above)
+                and not other.startswith(literal)
+                and self.get(other) is not None
+            ),
+            None,
+        )
+
+    def _is_link(self, path: str) -> bool:
+        file = self.get(path)
+        return file is not None and file.mode == SYMLINK

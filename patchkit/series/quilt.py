@@ -16,7 +16,9 @@ from patchkit.engine.paths import unsafe
 from patchkit.errors import Finding, Refused, Where
 
 MAX_BYTES = 1 << 20
-"""A series file of 20,000 entries is well below this."""
+"""Bytes of a series file; the longest that is read has a third of them."""
+MAX_ENTRIES = 5000
+"""Patches of a series."""
 MAX_STRIP = 64
 """No real patch strips more components; a longer number is a typing error."""
 MAX_FAULTS = 100
@@ -109,6 +111,9 @@ def parse_series(data: bytes, name: str = NAME) -> SeriesFile:
         if isinstance(entry, Finding):
             findings.append(entry)
         elif entry is not None:
+            if len(entries) == MAX_ENTRIES:
+                findings.append(_too_many(number, name))
+                break
             if entry.patch in first:
                 findings.append(_duplicate(entry, first[entry.patch], name))
             first.setdefault(entry.patch, number)
@@ -129,6 +134,17 @@ def entries_digest(entries: Iterable[Entry]) -> str:
     """sha256 of what the entries say (order, options, guards), comments left out; 64 hex digits."""
     text = "".join(entry.text() + "\n" for entry in entries)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _too_many(line: int, name: str) -> Finding:
+    return Finding(
+        "too-large",
+        f"{name} names more than {MAX_ENTRIES} patches",
+        Where(file=name, line=line),
+        expected=f"at most {MAX_ENTRIES} patches",
+        found=f"patch {MAX_ENTRIES + 1} in line {line}",
+        next="join patches, or make a project of each part",
+    )
 
 
 def _lines(data: bytes, name: str) -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import IO, cast
 
 from patchkit.engine.model import EXECUTABLE, REGULAR, SYMLINK, path_bytes
-from patchkit.engine.paths import unsafe
+from patchkit.engine.paths import is_git_folder, unsafe
 from patchkit.errors import Finding, Refused, Where
 from patchkit.files.root import disk_fault
 
@@ -164,7 +164,7 @@ def _check_name(member: tarfile.TarInfo, folder: str, path: str, top: str, name:
 
 
 def _link_target(member: tarfile.TarInfo, path: str, name: str) -> bytes:
-    """The target of a link that stays inside the tree."""
+    """The target of a link that stays inside the tree, and out of git's folder."""
     target = member.linkname
     at = path.split("/")[:-1]
     inside = bool(target) and not target.startswith("/") and "\0" not in target
@@ -173,6 +173,8 @@ def _link_target(member: tarfile.TarInfo, path: str, name: str) -> bytes:
             inside = inside and bool(at)
             del at[-1:]
         elif part not in ("", "."):
+            # Where a file system ignores case, a name below such a link is one of git's own.
+            inside = inside and not is_git_folder(part)
             at.append(part)
     if not inside:
         raise Refused(

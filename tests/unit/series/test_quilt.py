@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchkit.errors import Finding, Refused
-from patchkit.series.quilt import Entry, dump_series, entries_digest, parse_series, selects
+from patchkit.series.quilt import (
+    MAX_ENTRIES,
+    Entry,
+    dump_series,
+    entries_digest,
+    parse_series,
+    selects,
+)
 from patchkit.series.quilt_edit import change, insert, move, remove, rename
 
 FULL = b"""# what we carry
@@ -197,3 +204,10 @@ def test_change_sets_guard_and_options_and_keeps_the_comment() -> None:
 def test_an_edit_that_would_break_the_file_is_refused(edit) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(Refused):
         edit(parse_series(b"a.patch\nb.patch\n"))
+
+
+def test_more_patches_than_the_limit_are_refused_by_name() -> None:
+    rows = [f"p{n}.patch\n" for n in range(MAX_ENTRIES + 1)]
+    assert len(parse_series("".join(rows[:-1]).encode()).entries) == MAX_ENTRIES
+    found = refused(b"# a comment\n" + "".join(rows).encode())
+    assert (found.name, found.where.line) == ("too-large", MAX_ENTRIES + 2)
