@@ -15,7 +15,7 @@ from patchkit.derive.proofs import proof_module
 from patchkit.derive.records import changed_since, parse_record, record_path
 from patchkit.errors import Finding, Refused, Where
 from patchkit.prove import prove, unproven
-from patchkit.prove.judge import BROKEN, GREEN, NOT_RED, RED, Verdict
+from patchkit.prove.judge import BROKEN, GREEN, NOT_RED, RAISES, RED, Verdict
 from patchkit.prove.proofs import Proof
 from patchkit.prove.prove import Proven, Prover, Target
 from patchkit.prove.trees import Trees
@@ -158,18 +158,20 @@ def recorded(opened: Opened, patch: str) -> str:
 
 
 def _variants(out: Out, opened: Opened, *, hunks: bool) -> None:
-    count = {"tried": 0, "red": 0, "broken": 0, "not_proven": 0}
+    count = {"tried": 0, "red": 0, "raises": 0, "not_proven": 0}
     for name, found in opened.extra.items():
         why = unproven.reasons(opened.folder, name)
         for v in found:
             reason = f": {why[v.place]}" if v.kind == "hunk" and v.place in why else ""
+            if v.verdict.state == RAISES:
+                reason = f": {v.verdict.why[0].strip().splitlines()[-1][:200]}"
             out.line(f"{name}: {v.kind} {v.place}: {_WORDS[v.verdict.state]}{reason}")
         if hunks and name not in opened.unsteady:
             tried = {v.place: v.verdict for v in found if v.kind == "hunk"}
             places, wrong = unproven.judge(name, tried, why)
             count["tried"] += len(tried)
-            count["red"] += len(tried) - len(places)
-            count["broken"] += sum(v.state == BROKEN for v in tried.values())
+            count["red"] += sum(v.state == RED for v in tried.values())
+            count["raises"] += sum(v.state == RAISES for v in tried.values())
             count["not_proven"] += len(places)
             out.find(wrong)
         out.find(_survived(name, v) for v in found if v.kind == "mutant" and not v.red)
@@ -180,13 +182,14 @@ def _variants(out: Out, opened: Opened, *, hunks: bool) -> None:
             more = sum(1 for _ in opened.derived.outcomes[number].patch.hunks())
             out.line(f"{name}: {more} hunk(s) not tried: the proof needs a GPU")
             count["not_proven"] += more
-        hunks_ = count["red"] + count["not_proven"]
+        every = count["red"] + count["raises"] + count["not_proven"]
         out.line(
-            f"{hunks_} hunks: {count['red']} red by assertion, {count['not_proven']} not proven"
+            f"{every} hunks: {count['red']} red by assertion, {count['raises']} without which the "
+            f"patch's own code raises, {count['not_proven']} not proven"
         )
-        out.put(hunks={"hunks": hunks_, **count})
+        out.put(hunks={"hunks": every, **count})
         if opened.whole:
-            out.find(unproven.too_many(count["not_proven"], hunks_))
+            out.find(unproven.too_many(count["not_proven"], every))
     mutants = [v for found in opened.extra.values() for v in found if v.kind == "mutant"]
     if mutants:
         red_ = sum(v.red for v in mutants)
@@ -194,7 +197,7 @@ def _variants(out: Out, opened: Opened, *, hunks: bool) -> None:
         out.put(mutants={"tried": len(mutants), "red": red_})
 
 
-_WORDS = {RED: "goes red", BROKEN: "BROKEN, not red", NOT_RED: "NOT PROVEN"}
+_WORDS = {RED: "goes red", RAISES: "raises", BROKEN: "BROKEN, not red", NOT_RED: "NOT PROVEN"}
 
 
 def _unsteady(patch: str, verdict: Verdict) -> Finding:
@@ -211,7 +214,7 @@ def _unsteady(patch: str, verdict: Verdict) -> Finding:
 
 
 def _survived(patch: str, mutant: Variant) -> Finding:
-    broken = mutant.verdict.state == BROKEN
+    broken = mutant.verdict.state in (BROKEN, RAISES)
     return Finding(
         "obsolete",
         f"the proof of {patch} does not see its mutant {mutant.place}"

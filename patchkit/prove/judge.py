@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 RED, NOT_RED, GREEN, NOT_GREEN, BROKEN = "red", "not red", "green", "not green", "broken"
+RAISES = "raises"
+"""Of a smaller change: no test fails by assertion, but the product's own code, in a file that the
+patch touches, ends one with an error."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +19,8 @@ class Seen:
     tests: node id -> what the plugin wrote (witness, outcome, by_assertion, error, …). trouble:
     why there is no report, or what went wrong while collecting; "" where nothing did. seconds:
     wall time. lost: there is no report, which may be the machine's fault: not to be kept. taken:
-    what it took from the tree (alike.Taken), where that was watched.
+    what it took from the tree (alike.Taken), where that was watched. raised_in: the file of the
+    tree that kept the proof from being collected.
     """
 
     tests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -24,6 +28,7 @@ class Seen:
     seconds: float = 0.0
     lost: bool = False
     taken: str = ""
+    raised_in: str = ""
 
     def witnesses(self) -> list[str]:
         """Names of the witnesses that were collected."""
@@ -91,17 +96,22 @@ def obsolete(seen: Seen) -> Verdict:
     return Verdict(RED, tuple(failed)) if failed else Verdict(GREEN)
 
 
-def variant(seen: Seen) -> Verdict:
-    """Of a smaller change (a hunk left out, a mutant): RED where a test fails by assertion,
-    BROKEN where none does and something else goes wrong, NOT_RED where nothing does."""
+def variant(seen: Seen, touched: Container[str] = ()) -> Verdict:
+    """Of a smaller change (a hunk left out, a mutant): RED where a test fails by assertion;
+    RAISES where none does and the code of a touched file ends one with an error; BROKEN where
+    something else goes wrong; NOT_RED where nothing does."""
     if seen.trouble:
-        return Verdict(BROKEN, (seen.trouble,))
-    stray = []
+        return Verdict(RAISES if seen.raised_in in touched else BROKEN, (seen.trouble,))
+    raises: list[str] = []
+    stray: list[str] = []
     for name, row in seen.tests.items():
         if row["outcome"] == "failed" and row.get("by_assertion"):
             return Verdict(RED, (f"{name}: {_said(row)}",))
         if row["outcome"] == "failed":
-            stray.append(f"{name}: {_said(row)}")
+            own = row.get("raised_in", "") in touched
+            (raises if own else stray).append(f"{name}: {_said(row)}")
+    if raises:
+        return Verdict(RAISES, tuple(raises))
     return Verdict(BROKEN, tuple(stray)) if stray else Verdict(NOT_RED)
 
 

@@ -15,7 +15,8 @@ def kept(store: Store, key: str) -> Seen | None:
     if found is None:
         return None
     body = json.loads(found.text)
-    return Seen(body["tests"], body["trouble"], body["seconds"])
+    raised_in = body.get("raised_in", "")
+    return Seen(body["tests"], body["trouble"], body["seconds"], raised_in=raised_in)
 
 
 def keep(store: Store, key: str, seen: Seen) -> None:

@@ -88,7 +88,9 @@ def run_proof(
         body = json.loads(read_file(report))
         took = read_file(watched).decode("utf-8", "replace") if os.path.exists(watched) else ""
     trouble = "; ".join(str(e) for e in body["errors"])
-    return Seen(body["tests"], trouble[-1500:], seconds, taken=parse_watched(took).dumps())
+    taken = parse_watched(took).dumps()
+    raised_in = str(body.get("raised_in", ""))
+    return Seen(body["tests"], trouble[-1500:], seconds, taken=taken, raised_in=raised_in)
 
 
 def environment_of(where: Where, scratch: str, threads: int = 1) -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 All are tried on the tree directly after the patch, where the proof must first be green. A run
 ends at the first test that fails by assertion: one is enough. Runs share what they load from
-outside the tree (nursery.py) where the proof is green that way, too; what does not go red there
-is run again in an interpreter of its own.
+outside the tree (nursery.py) where the proof is green that way, too; what is not noticed there is
+run again in an interpreter of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from patchkit.derive.derive import Derived
 from patchkit.files.atomic import read_file
 from patchkit.prove.children import none_outlives_us
-from patchkit.prove.judge import GREEN, RED, Verdict, green, variant
+from patchkit.prove.judge import GREEN, RAISES, RED, Verdict, green, variant
 from patchkit.prove.nursery import Nursery
 from patchkit.prove.proofs import Proof
 from patchkit.prove.prove import Prover
@@ -85,16 +85,18 @@ class Trials:
         if not tree:
             return APART
         prover = self._prover
+        touched = self._derived.outcomes[self._derived.names.index(proof.patch)].changes
         known = prover.known(proof, tree, first=True)
         if known is not None:
-            return variant(known)
+            return variant(known, touched)
         prover.told(proof.patch, words)
         if nursery is not None:
             seen = prover.run(proof, tree, first=True, runs=nursery.run)
-            if variant(seen).state == RED:
+            found = variant(seen, touched)
+            if found.state in (RED, RAISES):
                 prover.keep_part(proof, tree, seen)
-                return variant(seen)
-        return variant(prover.seen(proof, tree, first=True))
+                return found
+        return variant(prover.seen(proof, tree, first=True), touched)
 
     def _ready_for(self, proof: Proof, after: str) -> Nursery | None:
         """A nursery in which the proof is green; None where that cannot be had."""

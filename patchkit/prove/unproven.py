@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from patchkit.errors import Finding, Where
-from patchkit.prove.judge import RED, Verdict
+from patchkit.prove.judge import RAISES, RED, Verdict
 from patchkit.series.folder import PROOFS
 
 ALLOWED = 0.1
@@ -35,9 +35,10 @@ def judge(
     """The places that are not proven, and what is wrong with the reasons: none for a hunk that
     needs one, or one for a hunk that is proven or not there.
 
-    A proof that breaks without a hunk says that something is wrong, not what: that is not red.
+    A proof that breaks without a hunk says that something is wrong, not what. But where the code
+    of a file that the patch touches raises without it, the hunk is needed.
     """
-    left = [place for place, verdict in tried.items() if verdict.state != RED]
+    left = [place for place, verdict in tried.items() if verdict.state not in (RED, RAISES)]
     wrong = [
         Finding(
             "obsolete",
@@ -62,7 +63,7 @@ def judge(
             next=f"remove the line from proofs/{patch.removesuffix('.patch')}.unproven",
         )
         for place in why
-        if place not in tried or tried[place].state == RED
+        if place not in left
     ]
     return left, wrong
 

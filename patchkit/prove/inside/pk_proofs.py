@@ -2,7 +2,8 @@
 
 Standard library and pytest only: patchkit itself is not installed there. PK_REPORT names the
 file to write, PK_PROOFS the folder of the proofs, PK_TREE the tree whose files are
-watched (pk_watch.py). With PK_FIRST the run ends at the first test that fails by assertion.
+watched (pk_watch.py). With PK_FIRST the run ends at the first test that fails by assertion, or at
+the third that the product's own code ends with an error.
 
 PK_DONE names a list of tests that are left out. PK_SECONDS: no test begins after as many;
 PK_TEST_SECONDS: a test that takes more is ended. The outcome of what was not judged says so.
@@ -77,10 +78,15 @@ class Recorder:
         self.began = time.monotonic()
         self.tests = {}
         self.errors = []
+        self.raised_in = ""
 
     def pytest_collectreport(self, report):
         if report.failed:
             self.errors.append(str(report.longrepr)[-4000:])
+            call = getattr(report, "call", None)
+            if call is not None and call.excinfo is not None:
+                error = call.excinfo.value
+                self.raised_in = raised_in(error.__cause__ or error)
 
     def pytest_collection_modifyitems(self, config, items):
         if "PK_DONE" in os.environ:
@@ -132,13 +138,17 @@ class Recorder:
             row["line"] = call.excinfo.exconly()[:400] if call.excinfo else ""
             if call.excinfo is not None and call.excinfo.errisinstance(OutOfTime):
                 row["outcome"] = "out of time"
-            if row["by_assertion"] and "PK_FIRST" in os.environ:
-                item.session.shouldstop = "a test failed by assertion"
+            row["raised_in"] = raised_in(call.excinfo.value) if call.excinfo else ""
+            if "PK_FIRST" in os.environ:
+                raised = sum(bool(r.get("raised_in")) for r in self.tests.values())
+                if row["by_assertion"] or raised >= 3:
+                    item.session.shouldstop = "enough is known"
         elif report.when == "call" and report.passed:
             row["outcome"] = "passed"
 
     def pytest_sessionfinish(self):
         body = {"format": 1, "tests": self.tests, "errors": self.errors}
+        body["raised_in"] = self.raised_in
         body["seconds"] = time.monotonic() - self.began
         if TREE:
             body["used"] = used()
@@ -149,6 +159,20 @@ class Recorder:
         with open(temporary, "w", encoding="ascii") as file:
             json.dump(body, file)
         os.replace(temporary, REPORT)
+
+
+def raised_in(error):
+    """Path of the tree's file whose code the error came out of; "" where that is the proof's."""
+    found = ""
+    trace = error.__traceback__
+    while TREE and trace is not None:
+        path = os.path.realpath(trace.tb_frame.f_code.co_filename)
+        if path.startswith(os.path.realpath(TREE) + os.sep):
+            found = os.path.relpath(path, os.path.realpath(TREE))
+        elif path.startswith(PROOFS + os.sep):
+            found = ""
+        trace = trace.tb_next
+    return found
 
 
 def loaded():

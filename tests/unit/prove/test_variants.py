@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from patchkit.prove import trials, unproven, variants
-from patchkit.prove.judge import BROKEN, GREEN, NOT_RED, RED, Seen, Verdict, variant
+from patchkit.prove.judge import BROKEN, GREEN, NOT_RED, RAISES, RED, Seen, Verdict, variant
 from tests.conftest import SmallProject
 
 Write = Callable[[str, str], Path]
@@ -78,16 +78,12 @@ def test_without_a_hunk_a_proof_is_red_broken_or_neither(far: SmallProject, prov
     assert found == again
     assert runs[:2] == ["directly after it", "directly after it, with torch loaded before"]
     assert len(runs) == 6
-    assert [v.verdict.state for v in found] == [RED, BROKEN, BROKEN, NOT_RED]
+    assert [v.verdict.state for v in found] == [RED, RAISES, RAISES, NOT_RED]
     assert "NameError" in found[1].verdict.why[0]
     assert [v.place for v in found][:2] == ["engine/far.py hunk 1", "engine/far.py hunk 2"]
     left, wrong = unproven.judge("far.patch", {v.place: v.verdict for v in found}, {})
-    assert left == [f"engine/far.py hunk {n}" for n in (2, 3, 4)]
-    assert [f.found.partition(",")[0] for f in wrong] == [
-        "it is broken",
-        "it is broken",
-        "it is not red",
-    ]
+    assert left == ["engine/far.py hunk 4"]
+    assert [f.found for f in wrong] == ["it is not red, and no reason is stated"]
 
 
 def test_a_run_ends_at_the_first_assertion_and_is_not_taken_for_a_whole_one(
@@ -132,15 +128,14 @@ def test_what_the_command_says(far: SmallProject) -> None:
             f"--- a/engine/far.py\n+++ b/engine/far.py\n@@ -1,3 +1,3 @@\n-A = 2\n+{new}\n \n # 0\n"
         )
         (mutants / f"{name}.diff").write_text(diff)
-    why = "engine/far.py hunk {}: it is\n"
-    (far.series / "proofs" / "far.unproven").write_text("".join(why.format(n) for n in (2, 3)))
+    (far.series / "proofs" / "far.unproven").write_text("engine/far.py hunk 4: a comment\n")
     here = ("--source", str(far.base), "--python", sys.executable)
     ran = far.run("prove", "--hunks", "--mutants", *here)
     said = " ".join((ran.out + ran.err).split())
     assert ran.code == 1, ran
-    assert "far.patch: hunk engine/far.py hunk 2: BROKEN, not red: it is" in said
-    assert "far.patch: hunk engine/far.py hunk 4: NOT PROVEN" in said
-    assert "4 hunks: 1 red by assertion, 3 not proven" in said
+    assert "hunk 2: raises: test_far.py::test_d: NameError: name 'd' is not defined" in said
+    assert "far.patch: hunk engine/far.py hunk 4: NOT PROVEN: a comment" in said
+    assert "1 red by assertion, 2 without which the patch's own code raises, 1 not proven" in said
     assert "too many hunks are not proven" in said
     assert "the mutant typo of far.patch breaks the proof instead of turning it red" in said
     assert "2 mutants: 1 red by assertion" in said
@@ -152,4 +147,9 @@ def test_an_assertion_counts_beside_stray_errors() -> None:
     assert variant(Seen({"a": stray, "b": red})) == Verdict(RED, ("b: assert 1 == 2",))
     assert variant(Seen({"a": stray})) == Verdict(BROKEN, ("a: NameError: d",))
     assert variant(Seen({}, "no module")).state == BROKEN
+    own = {**stray, "raised_in": "p/a.py"}
+    assert variant(Seen({"a": own, "b": stray}), {"p/a.py"}).state == RAISES
+    assert variant(Seen({"a": own}), {"p/b.py"}).state == BROKEN
+    assert variant(Seen({"a": own, "b": red}), {"p/a.py"}).state == RED
+    assert variant(Seen({}, "no name", raised_in="p/a.py"), {"p/a.py"}).state == RAISES
     assert variant(Seen({"a": {"outcome": "passed"}})).state == NOT_RED
