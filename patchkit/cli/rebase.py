@@ -158,6 +158,11 @@ def _advance(
 
     project, store = held.project, ground.store
     out.find(ground.notes)
+    if ground.passed:
+        out.line(
+            f"not looked at on the way: {', '.join(ground.passed)} (whether a commit comes after a "
+            "release only its history says; rebase onto each in turn to see what it took)"
+        )
     rows = ground.planned(state)
     new_files: dict[str, File] = {}
     if state.stopped and state.stopped not in ground.headers:

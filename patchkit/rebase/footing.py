@@ -12,7 +12,7 @@ from patchkit.derive.derive import Derived
 from patchkit.errors import Finding, Refused, UsageFault, Where
 from patchkit.prove.proofs import Proof, proofs_of
 from patchkit.rebase.plan import Row, plan
-from patchkit.rebase.releases import between
+from patchkit.rebase.releases import between, passed_over
 from patchkit.rebase.state import State
 from patchkit.rebase.steps import Step, lacking, steps_into, steps_of
 from patchkit.series.header import Header
@@ -23,13 +23,15 @@ from patchkit.store.repo import Store
 @dataclass(frozen=True)
 class Footing:
     """derived: the series that moves, on `old`. releases: those to look at, the last is the one
-    that is meant. steps: what is to stand there. own: the series file that it has, where what it
-    lacks is carried into it. proofs: by patch. notes: on either series."""
+    that is meant. passed: later pins that are not looked at. steps: what is to stand there. own:
+    the series file that it has, where what it lacks is carried into it. proofs: by patch. notes: on
+    either series."""
 
     store: Store
     old: Base
     derived: Derived
     releases: tuple[tuple[str, Base], ...]
+    passed: tuple[str, ...]
     steps: tuple[Step, ...]
     own: SeriesFile | None
     proofs: Mapping[str, Proof]
@@ -66,6 +68,7 @@ def footing(bases: Bases, state: State) -> Footing:
     proofs = proofs_of(project, old_pin.name, old.series)
     pins = [new_pin] if state.direct else between(project, old_pin, new_pin)
     releases = tuple((pin.name, bases.get(pin)) for pin in pins)
+    passed = () if state.direct else tuple(passed_over(project, old_pin, new_pin))
     steps = steps_of(old.derived, old.tree)
     own = None
     if state.into:
@@ -74,7 +77,9 @@ def footing(bases: Bases, state: State) -> Footing:
         steps = steps_into(project, old.derived, old.tree, there.derived, there.tree)
         proofs |= proofs_of(project, new_pin.name, there.series)
         own = there.series.file
-    return Footing(store, old.base, old.derived, releases, tuple(steps), own, proofs, tuple(notes))
+    return Footing(
+        store, old.base, old.derived, releases, passed, tuple(steps), own, proofs, tuple(notes)
+    )
 
 
 def require_room(bases: Bases, state: State) -> list[str]:

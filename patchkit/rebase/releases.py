@@ -27,6 +27,23 @@ def between(project: Project, old: Pin, new: Pin) -> list[Pin]:
     return [*(pin for _, pin in sorted(found, key=lambda row: row[0])), new]
 
 
+def passed_over(project: Project, old: Pin, new: Pin) -> list[str]:
+    """The later pins that are not looked at on the way to `new`, because it has no version: whether
+    a commit comes after a release only its history says, and a release branch has its own."""
+    own = version(old.name)
+    if version(new.name) is not None or own is None:
+        return []
+    found = [
+        (v, pin.name)
+        for pin in project.pins.pins.values()
+        if pin.upstream == old.upstream
+        and (v := version(pin.name)) is not None
+        and v > own
+        and pin.commit != new.commit
+    ]
+    return [name for _, name in sorted(found)]
+
+
 def version(name: str) -> Version | None:
     """A pin's name as a version; None where it is none."""
     try:

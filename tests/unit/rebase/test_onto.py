@@ -124,6 +124,19 @@ def test_a_tag_is_pinned_under_its_own_name(served: SmallProject) -> None:
     assert body["offered"][0]["commit"] == ids_of(served)[1]
 
 
+def test_releases_are_not_guessed_to_come_before_a_commit_and_that_is_said(
+    served: SmallProject,
+) -> None:
+    _, second, third = ids_of(served)
+    assert served.run("pin", "v1.1", "--add", "--commit", second).code == 0
+    planned = ("rebase", "--pin", "v1.0", "--onto", third, "--plan")
+    done = served.run(*planned)
+    assert "not looked at on the way: v1.1 (" in done.out
+    plan = json.loads(served.run(*planned, "--json").out)["plan"]
+    assert [row["pin"] for row in plan] == [f"commit-{third[:12]}"]
+    assert "not looked at" not in served.run(*planned, "--direct").out
+
+
 def test_blame_takes_a_commit_too(served: SmallProject) -> None:
     clone = served.at.parent / "server"
     done = served.run("blame", "deeper", "--onto", "main", "--history", str(clone), "--json")
