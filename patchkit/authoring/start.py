@@ -11,7 +11,7 @@ from pathlib import Path
 
 from patchkit.authoring.sealing import Ready, sealed, write_files, writing
 from patchkit.derive.base import Bases
-from patchkit.derive.project import JOURNAL, Project
+from patchkit.derive.project import JOURNAL, Project, rooted
 from patchkit.engine.model import File
 from patchkit.errors import EnvironmentFault, Finding, Refused, UsageFault, Where
 from patchkit.files.atomic import make_folder
@@ -19,11 +19,12 @@ from patchkit.files.lock import folder_locked
 from patchkit.files.root import Root
 from patchkit.files.transaction import pending, recover
 from patchkit.series.folder import Series
-from patchkit.series.pins import FILE, Pin, Upstream, load_pins
+from patchkit.series.pins import FILE, RELATIVE, Pin, Pins, Upstream, load_pins
 from patchkit.series.pins_edit import add_pin, add_upstream
 from patchkit.series.quilt import parse_series
 from patchkit.source import Progress, silent
 from patchkit.source.folder import checked_out
+from patchkit.store.address import blotted
 from patchkit.store.repo import Store
 from patchkit.upstreams import usual
 from patchkit.upstreams.base import KINDS
@@ -75,14 +76,15 @@ def start(
             recover(Root(folder), folder / JOURNAL)
     _refuse_project(folder)
     upstream = _upstream(folder, asked)
+    reached = rooted(Pins({upstream.name: upstream}, {}, {}), folder).upstreams[upstream.name]
     with Store.open() as store:
         findings: list[Finding] = []
-        pin = _pin(store, folder, upstream, asked, findings)
+        pin = _pin(store, folder, reached, asked, findings)
         data = _pins(upstream, pin)
         ready = None
         files: dict[str, File | None] = {FILE: File(data)}
         if pin is not None:
-            project = Project(folder, load_pins(data))
+            project = Project(folder, rooted(load_pins(data), folder))
             bases = Bases(project, store, progress=progress)
             base = bases.get(pin)
             if not pin.commit and base.commit:
@@ -90,14 +92,14 @@ def start(
                 pin = replace(pin, commit_prefix=base.commit)
                 data = _pins(upstream, pin)
                 files[FILE] = File(data)
-                project = Project(folder, load_pins(data))
+                project = Project(folder, rooted(load_pins(data), folder))
             findings += base.gaps
             ready = sealed(project, pin, store, base, _empty(pin))
         if dry:
             names = sorted({**files, **_around(folder)})
             return Started(folder, pin.name if pin else None, tuple(names), tuple(findings))
         make_folder(folder)
-        project = Project(folder, load_pins(data))
+        project = Project(folder, rooted(load_pins(data), folder))
         with writing(project):
             _refuse_project(folder)
             changes = {**files, **_around(folder), **(ready.files if ready is not None else {})}
@@ -131,7 +133,7 @@ def _upstream(folder: Path, asked: Asked) -> Upstream:
     out = replace(
         known,
         kind=asked.kind or known.kind,
-        git=asked.git or known.git,
+        git=_git(folder, asked.git) if asked.git else known.git,
         pypi=asked.pypi or known.pypi,
         package=asked.package or known.package,
     )
@@ -154,6 +156,14 @@ def _upstream(folder: Path, asked: Asked) -> Upstream:
         else:
             out = replace(out, pypi=out.name)
     return replace(out, source=source)
+
+
+def _git(folder: Path, address: str) -> str:
+    """The address as pins.toml has it: a relative path is one from there."""
+    if not address.startswith(RELATIVE):
+        return address
+    path = Path(os.path.relpath(os.path.abspath(address), folder)).as_posix()
+    return path if path.startswith("../") else f"./{path}"
 
 
 def _pin(
@@ -199,7 +209,7 @@ def _tag(store: Store, upstream: Upstream, tag: str, findings: list[Finding]) ->
         raise Refused(
             Finding(
                 "pin-incomplete",
-                f"{upstream.git} has no tag {tag}",
+                f"{blotted(upstream.git)} has no tag {tag}",
                 expected=f"a tag {tag}",
                 found="none",
                 next="--pin with the name of a tag",

@@ -18,6 +18,7 @@ from patchkit.series.pins import Upstream
 from patchkit.source.checkout import Checkout
 from patchkit.source.graph import Graph
 from patchkit.source.remote import Server
+from patchkit.store.address import blotted, public
 from patchkit.store.repo import Store
 from patchkit.store.tree import Fetch
 
@@ -54,6 +55,7 @@ def forked(
     if not dots or not first or not last or last.startswith("."):
         raise UsageFault.because(f"--commits {span}: not A..B", next="--commits v0.30.0..my-branch")
     repo = _local(store, place, first, last) or _remote(store, upstream, place, first, last)
+    place = blotted(place)
     with Commits(store, place, objects=repo.objects, fetch=repo.fetch) as commits:
         try:
             told = commits.since(repo.first, repo.last)
@@ -127,13 +129,15 @@ def _remote(store: Store, upstream: Upstream, place: str, first: str, last: str)
         commit = next((there[ref] for ref in refs if ref in there), name)
         if not re.fullmatch(r"[0-9a-f]{40}", commit):
             raise UsageFault.because(
-                f"--commits: {place} has no branch or tag {name}",
+                f"--commits: {blotted(place)} has no branch or tag {name}",
                 next="a branch, a tag, or a commit's 40 digits",
             )
         ends.append(commit)
     graph.fetch(ends)
     server = Server(store, replace(upstream, git=place), "")
-    return _Repo(place, graph.objects, ends[0], ends[1], f"{place}, ", server.fetch_blobs, server)
+    return _Repo(
+        place, graph.objects, ends[0], ends[1], f"{public(place)}, ", server.fetch_blobs, server
+    )
 
 
 def _not_a_line(span: str, place: str, found: Finding) -> Finding:

@@ -24,6 +24,7 @@ from patchkit.series.header import Field, Header
 from patchkit.series.pins import Upstream
 from patchkit.source.graph import Graph
 from patchkit.source.remote import Server
+from patchkit.store.address import blotted, public
 from patchkit.store.repo import Store
 
 _PAGE = re.compile(r"(https?://[^/\s]+/\S+?)(/-)?/(pull|pulls|merge_requests)/(\d+)(?:/[\w/-]*)?")
@@ -77,7 +78,8 @@ def pull_of(text: str, upstream: Upstream | None, clone: str | None = None) -> P
         kind = "merge-requests" if page[3] == "merge_requests" else "pull"
         between = page[2] or ""
         named = f"{page[1]}{between}/{page[3]}/{page[4]}"
-        return Pull(f"{page[1]}.git", named, f"refs/{kind}/{page[4]}/head", int(page[4]))
+        url = _reached(f"{page[1]}.git", upstream)
+        return Pull(url, public(named), f"refs/{kind}/{page[4]}/head", int(page[4]))
     plain = _PLAIN.fullmatch(text)
     if plain and "::" not in plain[1] and not plain[1].startswith("-"):
         return _pull(plain[1], int(plain[2]))
@@ -87,9 +89,18 @@ def pull_of(text: str, upstream: Upstream | None, clone: str | None = None) -> P
     )
 
 
+def _reached(url: str, upstream: Upstream | None) -> str:
+    """The address as pins.toml has it, where that is the same place: it may hold a password, which
+    no header does."""
+    known = upstream.git if upstream is not None else ""
+    same = public(known).rstrip("/").removesuffix(".git") == url.removesuffix(".git")
+    return known if known and same else url
+
+
 def _pull(url: str, number: int) -> Pull:
-    github = _GITHUB.fullmatch(url)
-    page = f"{github[1]}/pull/{number}" if github else f"{url}#{number}"
+    place = public(url)
+    github = _GITHUB.fullmatch(place)
+    page = f"{github[1]}/pull/{number}" if github else f"{place}#{number}"
     return Pull(url, page, f"refs/pull/{number}/head", number)
 
 
@@ -135,7 +146,7 @@ def _left(graph: Graph, pull: Pull, head: str, tip: str) -> str:
                 expected="a branch with commits of its own",
                 found=f"head {head[:12]}"
                 + (", a commit of the default branch" if inside else ", which shares no commit"),
-                next=f"patchkit import --commits FIRST^..{head[:12]} --from {pull.url}",
+                next=f"patchkit import --commits FIRST^..{head[:12]} --from {blotted(pull.url)}",
             )
         )
     return base

@@ -12,6 +12,7 @@ from typing import Any
 from patchkit import __version__
 from patchkit.build.built import Built, Input
 from patchkit.build.inputs import Inputs
+from patchkit.store.address import is_path, public
 from patchkit.target.installed_state import series_digest
 
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -29,7 +30,9 @@ def sources(inputs: Inputs) -> list[Input]:
         digest = inputs.pin.files[base.name].removeprefix("sha256:")
         rows.append(Input("sdist", base.name, (("sha256", digest),)))
     if inputs.pin.commit:
-        name = inputs.upstream.git or inputs.upstream.name
+        git = inputs.upstream.git
+        # A folder of this machine names nothing to anybody else.
+        name = inputs.upstream.name if not git or is_path(git) else public(git)
         rows.append(Input("commit", name, (("gitCommit", inputs.pin.commit),)))
     rows.append(Input("tree", "base", (("gitTree", base.tree_id),)))
     rows.append(Input("tree", "patched", (("gitTree", inputs.tree),)))

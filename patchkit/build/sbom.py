@@ -14,6 +14,7 @@ from typing import Any
 from patchkit import __version__
 from patchkit.build.built import Built
 from patchkit.build.inputs import Inputs
+from patchkit.store.address import public
 
 ENDING = ".spdx.json"
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)")
@@ -136,7 +137,7 @@ def _base(inputs: Inputs, built: Built) -> dict[str, Any]:
 
 
 def _git(inputs: Inputs) -> str:
-    address = inputs.upstream.git
+    address = public(inputs.upstream.git)
     if not address.startswith("https://") or not inputs.pin.commit:
         return _NOT
     return f"git+{address}@{inputs.pin.commit}"

@@ -15,6 +15,7 @@ from patchkit.errors import EnvironmentFault, Finding, UsageFault, Where
 from patchkit.series.pins import FILE, Pin
 from patchkit.source import vendored
 from patchkit.source.base import Progress, silent
+from patchkit.store.address import public
 from patchkit.store.repo import Store
 from patchkit.upstreams.building import Fetched
 
@@ -38,7 +39,7 @@ class Brought:
         for part in self.parts:
             name = f"{self.fetched.name}/{part.path}" if part.path else self.fetched.name
             digests = [("gitCommit", part.commit)] if part.commit else []
-            where = part.address or "a folder"
+            where = public(part.address) or "a folder"
             rows.append(Input("source", f"{name} {where}", (*digests, ("gitTree", part.tree))))
         return rows
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from patchkit.series.lockfile import FILE as LOCK
 from patchkit.series.lockfile import Lock
 from patchkit.series.lockjson import loads
 from patchkit.series.pins import FILE as PINS
-from patchkit.series.pins import Pin, Pins, Stack, load_pins
+from patchkit.series.pins import RELATIVE, Pin, Pins, Stack, load_pins
 
 if TYPE_CHECKING:
     from patchkit.series.folder import Series
@@ -133,7 +133,7 @@ def find(start: str | os.PathLike[str]) -> Project:
         if (folder / PINS).is_file():
             recovered = _recovered(folder) if pending(folder / JOURNAL) else None
             pins = load_pins(read_file(folder / PINS, 4 << 20), str(folder / PINS))
-            return Project(folder, pins, recovered)
+            return Project(folder, rooted(pins, folder), recovered)
     raise Refused(
         Finding(
             "not-a-project",
@@ -143,6 +143,17 @@ def find(start: str | os.PathLike[str]) -> Project:
             next="patchkit init, or patchkit -C DIR with the folder of a project",
         )
     )
+
+
+def rooted(pins: Pins, folder: Path) -> Pins:
+    """The pins, with git addresses that are relative paths taken from the project's folder."""
+    upstreams = {
+        name: replace(upstream, git=os.path.normpath(os.path.join(folder, upstream.git)))
+        if upstream.git.startswith(RELATIVE)
+        else upstream
+        for name, upstream in pins.upstreams.items()
+    }
+    return replace(pins, upstreams=upstreams)
 
 
 def _recovered(folder: Path) -> Recovered | None:

@@ -30,6 +30,8 @@ MAX_FAULTS = 50
 FILE = "pins.toml"
 DEFAULT = "default"
 """The stack that holds the patches without a guard; it needs no table."""
+RELATIVE = ("./", "../")
+"""How a git address begins that is a path relative to pins.toml."""
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_+-]|\.(?!\.)){0,99}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -47,7 +49,8 @@ _SCHEME = re.compile(r"(?:https?|ssh|git|file)://[^\s]+|[A-Za-z0-9._-]+@[A-Za-z0
 class Upstream:
     """A project that is patched.
 
-    kind: which module of `upstreams/` knows it. git: address of its repository. pypi: its name on
+    kind: which module of `upstreams/` knows it. git: address of its repository; a path that begins
+    with ./ or ../ is relative to pins.toml. pypi: its name on
     the package index. package: its import name. root: folder of the tree that holds the package,
     "" for the top. source: where its bases come from when no `--source` says otherwise: "sdist",
     "git", or a folder relative to pins.toml in which `{pin}` stands for the pin's name; "" is the
@@ -285,7 +288,7 @@ def git_address(text: str) -> bool:
 
     `ext::sh -c …` and `--upload-pack=…` are known ways from an address to a command.
     """
-    if text.startswith(("/", "./", "../")):
+    if text.startswith(("/", *RELATIVE)):
         return not any(c in text for c in "\n\r\0") and "::" not in text
     return bool(_SCHEME.fullmatch(text)) and "::" not in text and "://-" not in text
 

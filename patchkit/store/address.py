@@ -55,6 +55,11 @@ def public(address: str) -> str:
     return f"{scheme}://{place}"
 
 
+def is_path(address: str) -> bool:
+    """Whether a git address is a place on this machine."""
+    return address.startswith(("/", "./", "../", "file:"))
+
+
 @dataclass(frozen=True)
 class Login:
     """address: a git address without what is secret in it. base: scheme, host and port, for which

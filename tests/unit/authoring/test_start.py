@@ -56,6 +56,23 @@ def test_a_folder_is_enough_for_a_project(tmp_path: Path, source: Path) -> None:
     assert clean(tmp_path / "mine")
 
 
+def test_a_repository_beside_the_project_is_named_from_pins_toml(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(source, "init", "-q")
+    git(source, "add", "-A")
+    git(source, "commit", "-q", "-m", "release")
+    git(source, "tag", "v1.0")
+    monkeypatch.chdir(tmp_path)
+    done = start(tmp_path / "a" / "mine", Asked("engine", pin="v1.0", git="./upstream"))
+    assert done.pin == "v1.0"
+    text = (tmp_path / "a/mine/pins.toml").read_text()
+    assert 'git = "../../upstream"' in text
+    assert git(source, "rev-parse", "HEAD") in text
+    monkeypatch.chdir("/")
+    assert clean(tmp_path / "a" / "mine")
+
+
 def test_a_checkout_gives_the_commit_and_its_tag(tmp_path: Path, source: Path) -> None:
     git(source, "init", "-q")
     git(source, "add", ".")

@@ -8,6 +8,7 @@ import pytest
 
 from tests.conftest import BASE, SmallProject
 from tests.unit.bring.served import Served
+from tests.unit.source.githttp import serving as http
 
 PLAN = BASE["engine/plan.py"]
 
@@ -55,6 +56,23 @@ def test_each_commit_is_a_patch(mine: SmallProject, served: Served, far: bool) -
     served.git("checkout", "-q", "mine")
     for path in ("engine/plan.py", "tests/test_x.py"):
         assert (whole / path).read_bytes() == (served.at / path).read_bytes()
+
+
+def test_a_password_of_the_address_is_in_no_header_and_no_message(
+    mine: SmallProject, served: Served
+) -> None:
+    ids = fork(served)
+    with http(served.at.parent, "me", "s3cret") as address:
+        place = address.replace("//", "//me:s3cret@") + "/engine"
+        done = [
+            mine.run("import", "--commits", span, "--from", place)
+            for span in ("v1.0..nothing", "mine..v1.0", "v1.0..mine")
+        ]
+    assert [d.code for d in done] == [2, 1, 0], done[-1].text
+    assert "s3cret" not in "".join(d.text for d in done)
+    first = (mine.series / "go-deeper.patch").read_text()
+    assert f"Origin: other, {address}/engine, commit {ids[0]}\n" in first
+    assert "s3cret" not in first
 
 
 def test_a_range_within_a_branch_is_merged_onto_the_pin(mine: SmallProject, served: Served) -> None:

@@ -174,6 +174,17 @@ def test_a_merge_request_of_gitlab() -> None:
     assert pull.ref == "refs/merge-requests/3/head"
 
 
+def test_no_page_that_a_header_names_holds_a_password() -> None:
+    private = Upstream("demo", "plain", git="https://me:s3cret@git.example/o/n.git")
+    page = "https://git.example/o/n/pull/7"
+    for text in ("7", page, f"{private.git}#7"):
+        pull = pull_of(text, private)
+        assert (pull.url, pull.page) == (private.git, page)
+    pull = pull_of(page.replace("//", "//me:other@"), private)
+    assert (pull.url, pull.page) == ("https://me:other@git.example/o/n.git", page)
+    assert pull_of("https://git.example/o/other/pull/7", private).url.endswith("/o/other.git")
+
+
 @pytest.mark.parametrize("text", ["", "x", "7x", "ext::sh -c x#1", "--upload-pack=x#1", "²"])
 def test_what_is_no_pull_request_is_refused(text: str) -> None:
     with pytest.raises(UsageFault):

@@ -153,6 +153,26 @@ def test_the_base_match_is_proven_file_by_file(locked: SmallProject, tmp_path: P
     assert found["details"] == ["engine/__init__.py", "engine/plan.py"]
 
 
+@pytest.mark.parametrize(
+    ("git", "named"),
+    [
+        ("https://me:s3cret@git.example/engine.git", "https://git.example/engine.git"),
+        ("../on-this-machine", "engine"),
+    ],
+)
+def test_the_papers_name_the_repository_without_password_or_folder_of_this_machine(
+    locked: SmallProject, official: tuple[Path, str], tmp_path: Path, git: str, named: str
+) -> None:
+    pins = locked.at / "pins.toml"
+    pins.write_text(pins.read_text().replace('kind = "plain"', f'kind = "plain"\ngit = "{git}"'))
+    found = built(locked, official, tmp_path / "out")
+    papers = [Path(found[key]).read_text() for key in ("provenance", "sbom")]
+    rows = json.loads(papers[0])["predicate"]["buildDefinition"]["resolvedDependencies"]
+    assert [r["name"] for r in rows if "gitCommit" in r["digest"]] == [named]
+    assert "s3cret" not in "".join(papers)
+    assert str(tmp_path) not in "".join(papers)
+
+
 def test_provenance_and_sbom_name_every_input_and_no_time_of_day(
     locked: SmallProject, official: tuple[Path, str], tmp_path: Path
 ) -> None:
