@@ -2,10 +2,12 @@
 
     python ci/cells.py list [--since REV]
     python ci/cells.py run [--since REV] [--out DIR] [CELL]...
+    python ci/cells.py configure [--since REV] [--offline] [CELL]...
 
-Each cell is built twice, the second time in another folder and under another umask, and both
+run: each cell is built twice, the second time in another folder and under another umask, and both
 wheels must be the same. Cells that need a compiler are named and left out; `run CELL` with such a
-cell says what this machine lacks. Standard library only.
+cell says what this machine lacks. configure: those cells, with all their sources and their
+environment, until CMake has written its build files; nothing is compiled. Standard library only.
 """
 
 from __future__ import annotations
@@ -38,9 +40,14 @@ def cells(since: str | None) -> list[Cell]:
 
 def build(cell: Cell, out: Path, umask: int) -> dict[str, Any]:
     """Run the cell's command; what it printed as JSON. Raises SystemExit where it fails."""
+    return command(cell, ["--out", str(out)], umask)
+
+
+def command(cell: Cell, more: list[str], umask: int = 0o022) -> dict[str, Any]:
+    """Run the cell's command with more options. Raises SystemExit where it fails, naming why."""
     program, *rest = shlex.split(cell["command"])
     assert program == "patchkit"
-    line = [sys.executable, "-m", "patchkit", *rest, "--out", str(out), "--json"]
+    line = [sys.executable, "-m", "patchkit", *rest, *more, "--json"]
     done = subprocess.run(
         line, cwd=ROOT, stdout=subprocess.PIPE, text=True, umask=umask, check=False
     )
@@ -65,12 +72,19 @@ def run(cell: Cell, out: Path) -> None:
     print(f"{cell['id']}: {first['sha256']} twice, content {first['content']}", flush=True)
 
 
+def configure(cell: Cell, offline: bool) -> None:
+    """Run a compiling cell up to where it compiles."""
+    found = command(cell, ["--configure-only", *(["--offline"] if offline else [])])
+    print(f"{cell['id']}: {found['said']}, {found['count']} compile commands", flush=True)
+
+
 def main() -> int:
     """The command; the exit code is returned."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("what", choices=("list", "run"))
+    parser.add_argument("what", choices=("list", "run", "configure"))
     parser.add_argument("ids", nargs="*", metavar="CELL")
     parser.add_argument("--since", metavar="REV")
+    parser.add_argument("--offline", action="store_true", help="fetch nothing: name what is absent")
     parser.add_argument(
         "--out", type=Path, default=Path(os.environ.get("OUT", ROOT / "build" / "cells"))
     )
@@ -83,6 +97,11 @@ def main() -> int:
     for cell in chosen:
         if asked.what == "list":
             print(cell["id"], cell["command"], sep="\t")
+        elif asked.what == "configure":
+            if not cell["runnable"]:
+                configure(cell, asked.offline)
+            elif asked.ids:
+                raise SystemExit(f"{cell['id']}: needs no compiler; run it")
         elif cell["runnable"] or asked.ids:
             run(cell, asked.out)
         else:

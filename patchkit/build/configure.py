@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import time
@@ -61,7 +62,7 @@ def run(line: Sequence[str], variables: Mapping[str, str], tree: str, at: str) -
         )
     stop, mark = os.path.join(at, "stop"), os.path.join(at, _STOPPED)
     make_folder(stop)
-    text = _WRAPPER.format(mark=mark, cmake=cmake)
+    text = _WRAPPER.format(mark=shlex.quote(mark), cmake=shlex.quote(cmake))
     write_file(os.path.join(stop, "cmake"), text.encode(), 0o755)
     env = {
         **variables,

@@ -75,7 +75,9 @@ def ready(cache: str, progress: Progress = silent) -> Environment:
     return made(os.path.join(cache, BUILD), LIST, progress)
 
 
-def made(folder: str, listing: Path, progress: Progress = silent) -> Environment:
+def made(
+    folder: str, listing: Path, progress: Progress = silent, *, offline: bool = False
+) -> Environment:
     """The environment of a list, below `folder`; made where it is not there yet.
 
     Needs a network the first time. Raises EnvironmentFault(network, disk).
@@ -84,6 +86,8 @@ def made(folder: str, listing: Path, progress: Progress = silent) -> Environment
     at = os.path.dirname(found.bin)
     mark = os.path.join(at, READY)
     if not os.path.exists(mark):
+        if offline:
+            raise EnvironmentFault(absent(listing))
         make_folder(folder)
         with locked(f"{at}.lock", wait=3600):
             if not os.path.exists(mark):
@@ -93,6 +97,22 @@ def made(folder: str, listing: Path, progress: Progress = silent) -> Environment
                     toolkit.complete(found.cuda_home)
                 write_file(mark, b"")
     return found
+
+
+def is_made(folder: str, listing: Path) -> bool:
+    """Whether the environment of a list is there, whole."""
+    return os.path.exists(os.path.join(os.path.dirname(place(folder, listing).bin), READY))
+
+
+def absent(listing: Path) -> Finding:
+    """That the environment of a list is not there, and may not be fetched."""
+    return Finding(
+        "network",
+        "the build environment is not made yet: that takes a network",
+        Where(file=f"patchkit/build/{listing.name}"),
+        expected="every package of the list, by its hash",
+        next="run the command once without --offline",
+    )
 
 
 def _make(at: str, listing: Path) -> None:

@@ -156,7 +156,9 @@ def _prepared(
     brought, findings = sources.bring(
         inputs.store, inputs.pin, plan.fetched, folders, offline=offline, progress=progress
     )
-    all_found = (*plan.missing, *findings)
+    all_found = [*plan.missing, *findings]
+    all_found += [replace(f, note=False) for f in unmade(plan)] if offline else []
+    place = _environments(plan.made)
     if any(not f.note for f in all_found):
         raise EnvironmentFault(*(f for f in all_found if not f.note))
     make_folder(os.path.dirname(plan.at))
@@ -165,7 +167,7 @@ def _prepared(
         python, path = plan.python or "", os.environ.get("PATH", "")
         used: tuple[Input, ...] = ()
         if plan.listing is not None:
-            made = environment.made(_environments(plan.made), plan.listing, progress)
+            made = environment.made(place, plan.listing, progress, offline=offline)
             python, path = made.interpreter, f"{made.bin}{os.pathsep}{path}"
             used = (Input("environment", made.listing, (("sha256", made.sha256),)),)
         _clear(plan.at)
@@ -181,7 +183,7 @@ def _prepared(
             "TMPDIR": plan.at,
         }
         rows = (row for each in brought for row in each.inputs)
-        yield Ready(python, tree, variables, (*used, *rows), findings=all_found)
+        yield Ready(python, tree, variables, (*used, *rows), tuple(all_found))
 
 
 def build(
@@ -228,6 +230,13 @@ def only_configure(
         facts = replace(made, tree=inputs.tree, device=plan.device, findings=ready.findings)
         configure.remember(plan.at, facts)
         return facts
+
+
+def unmade(plan: Plan) -> list[Finding]:
+    """A note where the environment of the plan is not made yet."""
+    if plan.listing is None or environment.is_made(_environments(plan.made), plan.listing):
+        return []
+    return [environment.absent(plan.listing).as_note()]
 
 
 def _environments(made: Recipe) -> str:

@@ -107,6 +107,7 @@ def _build(
 def plan(project: Project, bases: Bases, asked: Asked) -> Plan:
     """What a compiled build would take, and what is missing; nothing is compiled, and nothing of
     it fetched: what is not in the cache yet is said in a note."""
+    from patchkit.build.native import unmade
     from patchkit.build.sources import absent, used
 
     how = asked.checked()
@@ -116,7 +117,7 @@ def plan(project: Project, bases: Bases, asked: Asked) -> Plan:
     made = _plan(inputs, asked, how)
     there = used(asked.use, made.fetched)
     more = absent(bases.store, inputs.pin, made.fetched, there)
-    return replace(made, missing=(*made.missing, *more))
+    return replace(made, missing=(*made.missing, *more, *unmade(made)))
 
 
 def configure(

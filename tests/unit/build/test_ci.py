@@ -203,3 +203,29 @@ def test_the_runner_takes_the_line_that_the_workflow_has(
     monkeypatch.setattr("sys.argv", ["cells.py", "run", "nothing"])
     with pytest.raises(SystemExit, match="no such cell: nothing"):
         runner.main()
+
+
+def test_cells_that_compile_are_configured_and_the_others_are_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runner = tool("cells")
+    line = "patchkit build --pin v1.0 --how"
+    found = [
+        {"id": "a-overlay", "command": f"{line} overlay", "runnable": True},
+        {"id": "b-cuda", "command": f"{line} cuda", "runnable": False},
+    ]
+    ran: list[list[str]] = []
+
+    def command(cell: dict[str, Any], more: list[str], umask: int = 0) -> dict[str, Any]:
+        ran.append([cell["id"], *more])
+        return {"said": "-- Configuring done (1.0s)", "count": 3}
+
+    monkeypatch.setattr(runner, "cells", lambda since: found)
+    monkeypatch.setattr(runner, "command", command)
+    monkeypatch.setattr("sys.argv", ["cells.py", "configure", "--offline"])
+    assert runner.main() == 0
+    assert ran == [["b-cuda", "--configure-only", "--offline"]]
+    assert "b-cuda: -- Configuring done (1.0s), 3 compile commands" in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", ["cells.py", "configure", "a-overlay"])
+    with pytest.raises(SystemExit, match="needs no compiler"):
+        runner.main()

@@ -71,7 +71,7 @@ def compiled(
         native={"cpu": {"X": "1"}, "cuda": {}},
         memory=1,
         disk=1,
-        at=str(tmp_path / "one" / "place"),
+        at=str(tmp_path / "one" / "a place"),
         fetched=lambda tree, paths, device, arch: (row,),
     )
     monkeypatch.setattr(native, "recipe", lambda kind: recipe)
@@ -111,7 +111,7 @@ def test_it_is_the_same_twice_and_known_by_label_papers_and_verify(
     assert first.sha256 == second.sha256
     for one, two in zip(beside, others, strict=True):
         assert Path(one).read_bytes() == Path(two).read_bytes()
-    assert not (tmp_path / "one" / "place").exists(), "what was compiled is gone"
+    assert not (tmp_path / "one" / "a place").exists(), "what was compiled is gone"
     said = json.loads(Path(beside[0]).read_bytes())["predicate"]["buildDefinition"]
     assert said["buildType"] == "urn:patchkit:build:cpu:1"
     kinds = [row["annotations"]["kind"] for row in said["resolvedDependencies"]]
@@ -139,7 +139,7 @@ def test_everything_missing_is_said_before_anything_is_written(
 
 
 def test_nobody_elses_folder_is_removed(compiled: SmallProject, tmp_path: Path) -> None:
-    at = tmp_path / "one" / "place"
+    at = tmp_path / "one" / "a place"
     at.mkdir(parents=True)
     (at / "thesis.txt").write_text("mine\n")
     with pytest.raises(EnvironmentFault, match="did not make"):
@@ -201,3 +201,25 @@ def test_options_of_compiled_builds_go_with_them(more: dict[str, object], tmp_pa
     made = Asked("v1.0", None, "cpu", use=("deep=x",), configure=True)
     with pytest.raises(UsageFault):
         replace(made, **more).checked()  # type: ignore[arg-type]
+
+
+def test_offline_an_environment_that_is_not_made_is_missing(
+    compiled: SmallProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = '[build-system]\nrequires = ["torch == 2.13.0", "ninja"]\n'
+    (compiled.base / "pyproject.toml").write_text(text)
+    assert compiled.run("lock", "--source", str(compiled.base)).code == 0
+    what = asked(compiled, tmp_path, python=None)
+    with pytest.raises(EnvironmentFault) as caught:
+        build(compiled, what, tmp_path / "o")
+    (finding,) = caught.value.findings
+    assert finding.message.startswith("the build environment is not made yet")
+    assert finding.where.file == "patchkit/build/env-cpu-torch2.13.0.txt"
+    assert not (tmp_path / "one").exists()
+    (compiled.base / "pyproject.toml").write_text(text.replace("2.13.0", "9.9"))
+    assert compiled.run("lock", "--source", str(compiled.base)).code == 0
+    with pytest.raises(EnvironmentFault) as caught:
+        build(compiled, what, tmp_path / "o")
+    (finding,) = caught.value.findings
+    assert "no interpreter is named" in finding.message
+    assert finding.expected == "patchkit/build/env-cpu-torch9.9.txt"
