@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 from math import ceil, log2
 from pathlib import Path
@@ -117,6 +118,12 @@ def with_history(
     return ids
 
 
+def cpu_of_children() -> float:
+    """Seconds of CPU that ended children took: the wall clock says how busy the machine is."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def filler(number: int) -> tuple[str, dict[str, str | None]]:
     return f"Filler {number}", {"notes.txt": f"{number}\n"}
 
@@ -130,7 +137,9 @@ def test_the_commit_of_a_thousand_is_found_by_looking_at_ten(
         {"engine/plan.py": BASE["engine/plan.py"].replace("DEPTH = 2", "DEPTH = device()")},
     )
     ids = with_history(releases, steps, tmp_path / "clone")
+    before = cpu_of_children()
     found = blame(releases, "deeper", "--history", str(tmp_path / "clone"))["history"]
+    assert cpu_of_children() - before < 5
     assert found["commit"] == {
         "id": ids[418],
         "subject": "Count the depth from the device (#4711)",
