@@ -2,19 +2,13 @@
 """EXL3 linear layers of few rows run on kernels of their own (in the interpreter)."""
 
 import itertools
-import os
 
-import _cpu
+import _exl3_device  # noqa: F401  (before vllm)
 import pytest
 import torch
 
-GPU = os.environ.get("EXL3_PROOF_DEVICE") == "cuda"
-if not GPU:
-    _cpu.triton_interpreter()
+import _exl3 as x  # isort: skip
 
-import _exl3 as x  # noqa: E402
-
-DEVICE = "cuda" if GPU else "cpu"
 Q = x.weight(256, 256, 80, "mcg", seed=1)
 K = x.weight(256, 128, 80, "mcg", seed=2)
 V = x.weight(256, 128, 40, "mul1", seed=3)
@@ -183,11 +177,14 @@ def test_splits_cover_every_block_once():
 
 
 @pytest.mark.gpu
-@pytest.mark.needs("an NVIDIA GPU of compute capability 8.0 or more")
-@pytest.mark.skipif(not GPU, reason="EXL3_PROOF_DEVICE=cuda asks for it")
+@pytest.mark.witness
 def test_parity_and_capture_on_a_gpu(monkeypatch):
-    torch.set_default_device("cuda")
+    from vllm.model_executor.layers.quantization.utils import exl3_ref
+
     layer = qkv(monkeypatch).cuda()
+    calls = x.Calls(monkeypatch, decode=(exl3_ref, "decode_trellis"))
+    layer(inputs(1).cuda())
+    assert calls.take() == []
     for rows, dtype in itertools.product((1, 2, 7, 16, 33, 64), (torch.bfloat16, torch.float16)):
         batch = inputs(rows).to(dtype).cuda()
         out = layer(batch)

@@ -2,18 +2,15 @@
 """EXL3 output heads: loaded, cut over the ranks, and computed."""
 
 import itertools
-import os
 
-import _cpu
+import _exl3_device as device
 import pytest
 import torch
 
-GPU = os.environ.get("EXL3_PROOF_DEVICE") == "cuda"
-if not GPU:
-    _cpu.triton_interpreter()
-    import _ranks as ranks
+import _exl3 as x  # isort: skip
 
-import _exl3 as x  # noqa: E402
+if not device.GPU:
+    import _ranks as ranks
 
 # 500 tokens are stored in four blocks of 128 columns.
 VOCAB, HIDDEN = 500, 256
@@ -177,7 +174,7 @@ def loaded_head(rank, path):
 
 
 @pytest.mark.witness
-@pytest.mark.skipif(GPU, reason="the ranks are on a CPU")
+@pytest.mark.skipif(device.GPU, reason="the ranks are on a CPU")
 def test_qwen4exp_loads_its_head(tmp_path):
     """By vLLM's own loader, in a checkpoint that is EXL3 throughout."""
     import _exl3_qwen4exp as q
@@ -279,10 +276,8 @@ def test_each_switch_alone_and_every_two(monkeypatch, off):
 
 
 @pytest.mark.gpu
-@pytest.mark.needs("an NVIDIA GPU of compute capability 8.0 or more")
-@pytest.mark.skipif(not GPU, reason="EXL3_PROOF_DEVICE=cuda asks for it")
+@pytest.mark.witness
 def test_parity_and_capture_on_a_gpu(monkeypatch):
-    torch.set_default_device("cuda")
     layer = head(monkeypatch).cuda()
     for rows, dtype in itertools.product((1, 4, 100), (torch.bfloat16, torch.float16)):
         batch = inputs(rows).to(dtype).cuda()

@@ -2,17 +2,12 @@
 """EXL3 experts run on kernels of their own (in the interpreter)."""
 
 import itertools
-import os
 
-import _cpu
+import _exl3_device  # noqa: F401  (before vllm)
 import pytest
 import torch
 
-GPU = os.environ.get("EXL3_PROOF_DEVICE") == "cuda"
-if not GPU:
-    _cpu.triton_interpreter()
-
-import _exl3 as x  # noqa: E402
+import _exl3 as x  # isort: skip
 
 KINDS = ((80, "mcg"), (64, "3inst"))
 EXPERTS = x.expert_weights(4, 128, 128, KINDS)
@@ -162,10 +157,14 @@ def test_many_tokens_go_in_passes_that_fit(monkeypatch):
 
 
 @pytest.mark.gpu
-@pytest.mark.needs("an NVIDIA GPU of compute capability 8.0 or more")
-@pytest.mark.skipif(not GPU, reason="EXL3_PROOF_DEVICE=cuda asks for it")
-def test_parity_and_capture_on_a_gpu():
+@pytest.mark.witness
+def test_parity_and_capture_on_a_gpu(monkeypatch):
+    from vllm.model_executor.layers.quantization.utils import exl3_ref
+
     layer = build().cuda()
+    calls = x.Calls(monkeypatch, decode=(exl3_ref, "decode_trellis"))
+    layer.forward_modular(*(t.cuda() for t in x.routed(1, 128, 4, 2)))
+    assert calls.take() == []
     for tokens, dtype in itertools.product((1, 2, 7, 16, 33, 64), (torch.bfloat16, torch.float16)):
         inputs, weights, ids = x.routed(tokens, 128, 4, 2)
         inputs = inputs.to(dtype)

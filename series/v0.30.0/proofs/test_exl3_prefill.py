@@ -2,18 +2,16 @@
 """EXL3 linear layers of many rows: columns decoded in chunks, and multiplied."""
 
 import itertools
-import os
 
-import _cpu
+import _exl3_device as device
 import pytest
 import torch
 
-GPU = os.environ.get("EXL3_PROOF_DEVICE") == "cuda"
-if not GPU:
-    _cpu.triton_interpreter()
-    _cpu.interpreter_like_a_gpu()
+import _cpu  # isort: skip
+import _exl3 as x  # isort: skip
 
-import _exl3 as x  # noqa: E402
+if not device.GPU:
+    _cpu.interpreter_like_a_gpu()
 
 Q = x.weight(256, 384, 80, "mcg", seed=1)
 K = x.weight(256, 128, 80, "mcg", seed=2)
@@ -217,11 +215,14 @@ def test_the_switch_counts_for_the_compile_cache(monkeypatch):
 
 
 @pytest.mark.gpu
-@pytest.mark.needs("an NVIDIA GPU of compute capability 8.0 or more")
-@pytest.mark.skipif(not GPU, reason="EXL3_PROOF_DEVICE=cuda asks for it")
+@pytest.mark.witness
 def test_parity_and_capture_on_a_gpu(monkeypatch):
-    torch.set_default_device("cuda")
+    from vllm.model_executor.layers.quantization.utils import exl3_ref
+
     layer = qkv(monkeypatch).cuda()
+    calls = x.Calls(monkeypatch, decode=(exl3_ref, "decode_trellis"))
+    layer(inputs(65).cuda())
+    assert calls.take() == []
     for rows, dtype in itertools.product((65, 200, 1000), (torch.bfloat16, torch.float16)):
         batch = inputs(rows).to(dtype).cuda()
         out = layer(batch)

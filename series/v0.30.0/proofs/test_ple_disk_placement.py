@@ -14,9 +14,6 @@ if not _gpu.HERE:
     _cpu.triton_interpreter()
 
 import ctypes  # noqa: E402
-import gzip  # noqa: E402
-import json  # noqa: E402
-import os  # noqa: E402
 import re  # noqa: E402
 import time  # noqa: E402
 from types import SimpleNamespace as Names  # noqa: E402
@@ -25,6 +22,7 @@ import _ple  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
+from _ple_steps import WAITS, Steps, on_gpu, trace_of  # noqa: E402
 from pydantic import ValidationError  # noqa: E402
 from vllm.config.engram import EngramConfig  # noqa: E402
 from vllm.config.load import LoadConfig  # noqa: E402
@@ -268,73 +266,6 @@ def test_other_models_are_refused(monkeypatch):
         EngramConfig(placement="disk").verify_model_config(deepseek)
 
 
-class Steps:
-    """Decode steps of one token a request, by vLLM's module: hash, prefetch, lookup.
-
-    Inputs lie in fixed buffers, as in the model runner, and a step's part before the
-    lookup is a matrix product that stands for a layer.
-    """
-
-    def __init__(self, module, tokens):
-        self.module, self.tokens = module, tokens
-        cuda = {"device": "cuda", "dtype": torch.int32}
-        self.input_ids = torch.zeros(tokens, **cuda)
-        self.starts = torch.arange(tokens + 1, **cuda)
-        self.context = torch.zeros(tokens, 2, **cuda)
-        self.hidden = torch.randn(tokens, 2048, device="cuda", dtype=BF16)
-        self.matrix = torch.randn(2048, 2048, device="cuda", dtype=BF16)
-
-    def inputs(self, seed):
-        """Tokens and their two predecessors, in pinned memory."""
-        size, random = (self.tokens, 3), torch.Generator().manual_seed(seed)
-        ids = torch.randint(1, _ple.CONFIG.vocab_size, size, generator=random).int()
-        return ids[:, 2].contiguous().pin_memory(), ids[:, :2].contiguous().pin_memory()
-
-    def give(self, inputs):
-        self.input_ids.copy_(inputs[0], non_blocking=True)
-        self.context.copy_(inputs[1], non_blocking=True)
-
-    def body(self):
-        arguments = (self.hidden, self.input_ids, self.starts, self.context)
-        self.module.start_prefetch(*arguments)
-        self.layer = self.hidden @ self.matrix
-        return self.module(*arguments)
-
-    def capture(self):
-        """The step as one CUDA graph; returns it and its output."""
-        self.body()
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            output = self.body()
-        return graph, output
-
-    def expected(self, table, inputs):
-        """The rows of these inputs, by the hash's reference on the CPU."""
-        module = self.module
-        names = ("layer_multipliers", "ngram_heads_vocab_sizes", "ngram_heads_offsets")
-        reference = Names(
-            **{name: getattr(module, name).cpu() for name in names},
-            eos_token_id=module.eos_token_id,
-            ngram_size=module.ngram_size,
-            heads_per_ngram=module.heads_per_ngram,
-            _shift_precompute=module._shift_precompute,
-            _shift_apply=module._shift_apply,
-        )
-        ids = type(module).compute_ngram_ids(
-            reference, inputs[0], self.starts.cpu(), inputs[1]
-        )
-        return table[ids].flatten(-2)
-
-
-def on_gpu(files, dtype, placement, max_tokens=64):
-    module = _ple.embedding(
-        _ple.engram(placement=placement), dtype, device="cuda", max_tokens=max_tokens
-    )
-    _ple.load(module, files)
-    return module
-
-
 @pytest.mark.gpu
 @pytest.mark.witness
 @pytest.mark.parametrize("dtype", [FP8, BF16])
@@ -345,7 +276,7 @@ def test_three_placements_agree_on_a_gpu(tmp_path, dtype):
         for tokens in (1, 7, 64):
             outputs = {}
             for placement in ("device", "pinned", "disk"):
-                steps = Steps(on_gpu(files, dtype, placement), tokens)
+                steps = Steps(on_gpu(files, dtype, placement=placement), tokens)
                 inputs = [steps.inputs(seed) for seed in range(5)]
                 eager, replayed = [], []
                 for given in inputs:
@@ -363,12 +294,6 @@ def test_three_placements_agree_on_a_gpu(tmp_path, dtype):
                     assert _ple.same_bits(one, right), placement
 
 
-# What a host thread waits in.
-WAITS = re.compile(
-    "Synchronize|cudaMemcpy(2D|3D)?$|cuMemcpy[A-Za-z]*_v2$|StreamWaitValue"
-)
-
-
 @pytest.mark.gpu
 @pytest.mark.witness
 def test_a_replayed_step_waits_for_nothing_on_the_host(tmp_path):
@@ -378,7 +303,7 @@ def test_a_replayed_step_waits_for_nothing_on_the_host(tmp_path):
     files = _ple.write(tmp_path, table)
     count = 30
     with _ple.world():
-        steps = Steps(on_gpu(files, FP8, "disk"), 8)
+        steps = Steps(on_gpu(files, FP8, placement="disk"), 8)
         graph, output = steps.capture()
         inputs = [steps.inputs(seed) for seed in range(count)]
         kept = torch.empty(count, *output.shape, dtype=FP8, device="cuda")
@@ -393,30 +318,13 @@ def test_a_replayed_step_waits_for_nothing_on_the_host(tmp_path):
             torch.cuda.synchronize()
         for number, given in enumerate(inputs):
             assert _ple.same_bits(kept[number], steps.expected(table, given))
-    path = tmp_path / "trace.json"
-    trace.export_chrome_trace(str(path))
-    events = json.loads(path.read_text())["traceEvents"]
-    span = next(e for e in events if e.get("name") == "steps" and e.get("dur"))
-    end = span["ts"] + span["dur"]
-    calls = [
-        e["name"]
-        for e in events
-        if e.get("cat") in ("cuda_runtime", "cuda_driver")
-        and span["ts"] <= e["ts"] <= end
-    ]
-    copies = [e["name"] for e in events if e.get("cat") == "gpu_memcpy"]
-    to_host = sum("DtoH" in name for name in copies)
-    to_device = sum("HtoD" in name for name in copies)
-    seen = {name: calls.count(name) for name in sorted(set(calls))}
+    seen, copies = trace_of(trace, tmp_path)
     _gpu.record("host calls in 30 replayed steps", seen)
-    _gpu.record("copies in the trace", {"DtoH": to_host, "HtoD": to_device})
-    if target := os.environ.get("PATCHKIT_TRACE"):
-        with gzip.open(target, "wb") as file:
-            file.write(path.read_bytes())
-    assert not [name for name in calls if WAITS.search(name)], seen
+    _gpu.record("copies in the trace", copies)
+    assert not [name for name in seen if WAITS.search(name)], seen
     assert seen["cudaGraphLaunch"] == count
     # Each step's ids went to the host and its rows came back (inputs are HtoD too).
-    assert to_host == count and to_device == 3 * count
+    assert copies == {"DtoH": count, "HtoD": 3 * count}
 
 
 def took(function):
@@ -444,7 +352,7 @@ def test_times_with_a_larger_table(tmp_path, monkeypatch):
         table = torch.from_numpy(bits).view(FP8).view(padded, _ple.DIM)
         files = _ple.write(tmp_path, table)
         modules = {
-            placement: on_gpu(files, FP8, placement, max_tokens=2048)
+            placement: on_gpu(files, FP8, max_tokens=2048, placement=placement)
             for placement in ("pinned", "disk")
         }
         _ple.evict(files)

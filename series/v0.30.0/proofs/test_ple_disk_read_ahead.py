@@ -2,7 +2,8 @@
 """The disk is asked for a prompt's PLE rows some steps before they are looked up.
 
 The model state is driven as the model runner drives it; what it asked the disk for is
-read from the page cache itself (mincore).
+read from the page cache itself (mincore). On a GPU the steps are CUDA graphs, and a
+trace shows that they do not wait for it.
 """
 
 import _gpu
@@ -14,6 +15,7 @@ if not _gpu.HERE:
 
 import ctypes  # noqa: E402
 import mmap  # noqa: E402
+import threading  # noqa: E402
 import time  # noqa: E402
 from types import SimpleNamespace as Names  # noqa: E402
 
@@ -22,6 +24,7 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
 import vllm.models.qwen4_exp.nvidia.model_state as model_state  # noqa: E402
+from _ple_steps import WAITS, Steps, on_gpu, trace_of  # noqa: E402
 from vllm.v1.worker.gpu.model_states.mamba_hybrid import (  # noqa: E402
     MambaHybridModelState,
 )
@@ -38,12 +41,12 @@ def prompt(length, seed=3):
     return tokens.tolist()
 
 
-def looked_up(module, tokens):
+def looked_up(module, tokens, **where):
     """The rows that the lookup of each token will read: vLLM's own hash."""
     return module.compute_ngram_ids(
-        torch.tensor(tokens),
-        torch.tensor([0, len(tokens)]),
-        torch.full((1, 2), _ple.EOS),
+        torch.tensor(tokens, **where),
+        torch.tensor([0, len(tokens)], **where),
+        torch.full((1, 2), _ple.EOS, **where),
     )
 
 
@@ -69,16 +72,16 @@ def share(found):
 
 
 class State(model_state.Qwen4ExpModelState):
-    """The model state without a GPU and without the parts that are not PLE's."""
+    """The model state without the parts that are not PLE's."""
 
-    def __init__(self, config, module):
+    def __init__(self, config, module, device="cpu"):
         text = Names(
             ple_layer_ids=[2],
             ngram_size=_ple.CONFIG.ngram_size,
             eos_token_id=_ple.EOS,
         )
         self.model_config = Names(hf_text_config=text)
-        self.max_num_reqs, self.device = 4, torch.device("cpu")
+        self.max_num_reqs, self.device = 4, torch.device(device)
         super().__init__(
             Names(
                 engram_config=config,
@@ -92,11 +95,15 @@ class State(model_state.Qwen4ExpModelState):
 
 
 @pytest.fixture
-def drive(tmp_path, monkeypatch):
-    """Builds a state over a table on disk, and steps it through prompts."""
+def only_ple(monkeypatch):
     monkeypatch.setattr(MambaHybridModelState, "__init__", lambda self, *a: None)
     monkeypatch.setattr(MambaHybridModelState, "add_request", lambda self, *a: None)
     monkeypatch.setattr(MambaHybridModelState, "prepare_inputs", lambda self, *a: {})
+
+
+@pytest.fixture
+def drive(tmp_path, monkeypatch, only_ple):
+    """Builds a state over a table on disk, and steps it through prompts."""
     # Rows far apart, so that few share a page: a sparse table of 5 MB.
     monkeypatch.setattr(_ple.CONFIG, "ngram_vocab_size_base", 2000)
     table = _ple.rows(FP8)
@@ -125,6 +132,11 @@ def add(state, index, tokens, computed=0):
 
 def step(state, computed):
     """One step of the model runner for these requests (index -> tokens computed)."""
+    state.prepare_inputs(*batch_of(computed))
+
+
+def batch_of(computed, device="cpu"):
+    """What the model runner hands to the model state in such a step."""
     num = len(computed)
     counts = np.zeros(4, dtype=np.int32)
     for index, count in computed.items():
@@ -132,17 +144,17 @@ def step(state, computed):
     batch = Names(
         num_reqs=num,
         num_reqs_after_padding=num,
-        query_start_loc=torch.zeros(num + 1, dtype=torch.int32),
-        idx_mapping=torch.tensor(list(computed)),
+        query_start_loc=torch.zeros(num + 1, dtype=torch.int32, device=device),
+        idx_mapping=torch.tensor(list(computed), device=device),
         idx_mapping_np=np.array(list(computed)),
     )
-    tokens = torch.zeros(4, 200, dtype=torch.int32)
+    tokens = torch.zeros(4, 2000, dtype=torch.int32, device=device)
     requests = Names(
-        num_computed_tokens=Names(gpu=torch.from_numpy(counts.copy())),
+        num_computed_tokens=Names(gpu=torch.from_numpy(counts.copy()).to(device)),
         num_computed_tokens_np=counts,
         all_token_ids=Names(gpu=tokens),
     )
-    state.prepare_inputs(batch, requests)
+    return batch, requests
 
 
 def settle(state):
@@ -235,6 +247,96 @@ def test_the_window_is_no_part_of_the_compile_key():
     assert configs[0].compute_hash() == configs[1].compute_hash()
     with pytest.raises(pytest.fail.Exception):
         _ple.engram(disk_read_ahead_tokens=-1)
+
+
+@pytest.mark.gpu
+@pytest.mark.witness
+def test_no_step_waits_for_the_disk_that_was_asked(tmp_path, monkeypatch, only_ple):
+    """30 replayed steps beside a prompt whose every request to the disk is made 20 ms
+    late: the steps are over long before, the host waits in none, and their rows are
+    the pinned table's."""
+    from torch.profiler import ProfilerActivity, profile, record_function
+
+    monkeypatch.setattr(_ple.CONFIG, "ngram_vocab_size_base", 20_000)
+    table = _ple.rows(FP8)
+    files = _ple.write(tmp_path, table)
+    count, chunk = 30, 32
+    tokens = prompt((count - 1) * chunk + 512)
+    asks, began = [], [0.0]
+
+    def now():
+        return (time.perf_counter() - began[0]) * 1e6
+
+    with _ple.world():
+        try:
+            options = {"placement": "disk", "disk_read_ahead_tokens": 512}
+            config = _ple.engram(**options)
+        except pytest.fail.Exception as error:
+            if "disk_read_ahead_tokens" not in str(error):
+                raise
+            options = {"placement": "disk"}  # the tree before: it has no such option
+            config = _ple.engram(**options)
+        steps = Steps(on_gpu(files, FP8, max_tokens=2048, **options), 8)
+        graph, output = steps.capture()
+        inputs = [steps.inputs(seed) for seed in range(count)]
+        batches = [batch_of({1: n * chunk}, "cuda") for n in range(count)]
+        kept = torch.empty(count, *output.shape, dtype=FP8, device="cuda")
+        state = State(config, steps.module, "cuda")
+        if (ahead := getattr(state, "read_ahead", None)) is not None:
+            add(state, 3, prompt(8))  # compiles
+            settle(state)
+            ask = ahead._ask
+
+            def late(*span):
+                thread, begin = threading.get_ident(), now()
+                time.sleep(0.02)
+                ask(*span)
+                asks.append((thread, begin, now()))
+
+            ahead._ask = late
+        state.prepare_inputs(*batches[0])
+        torch.cuda.synchronize()
+        _ple.evict(files)
+        activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+        with profile(activities=activities) as trace:
+            torch.cuda.synchronize()
+            with record_function("steps"):
+                began[0] = time.perf_counter()
+                add(state, 1, tokens)
+                for number, given in enumerate(inputs):
+                    with record_function("model state"):
+                        state.prepare_inputs(*batches[number])
+                    steps.give(given)
+                    graph.replay()
+                    kept[number].copy_(output)
+                launched = now()
+            torch.cuda.synchronize()
+            done = now()
+        settle(state)
+        where = {"device": "cuda", "dtype": torch.int32}
+        rows = looked_up(steps.module, tokens, **where)[-256:].flatten().tolist()
+        assert all(resident(steps.module.ngram_embedding._rows, rows))
+        pinned = Steps(on_gpu(files, FP8, placement="pinned"), 8)
+        graph, output = pinned.capture()
+        for number, given in enumerate(inputs):
+            pinned.give(given)
+            graph.replay()
+            assert _ple.same_bits(kept[number], output)
+            assert _ple.same_bits(output, pinned.expected(table, given))
+    spans = [("ple-read-ahead", begin, end) for _, begin, end in asks]
+    seen, copies = trace_of(trace, tmp_path, threads=spans)
+    _gpu.record("host calls in 30 replayed steps", seen)
+    _gpu.record("copies in the trace", copies)
+    _gpu.record(
+        "ms: until the last step was launched, and done; of asking, in another thread",
+        [round(us / 1000, 2) for us in (launched, done, asks[-1][2])],
+    )
+    assert len(asks) == count
+    assert threading.get_ident() not in {thread for thread, *_ in asks}
+    assert asks[0][1] < launched < done < asks[-1][2] / 2
+    assert not [name for name in seen if WAITS.search(name)], seen
+    assert seen["cudaGraphLaunch"] == count
+    assert copies == {"DtoH": count, "HtoD": 3 * count}
 
 
 @pytest.mark.gpu

@@ -8,6 +8,7 @@ the kernel in a CUDA graph that is captured wider than it is replayed.
 
 from types import SimpleNamespace as Names
 
+import _gpu  # noqa: F401  (before vllm: a GPU machine has no compiled extensions)
 import pytest
 import torch
 

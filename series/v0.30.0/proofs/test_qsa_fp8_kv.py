@@ -10,6 +10,7 @@ geometry. Scales are not 1.
 import inspect
 from types import SimpleNamespace as Names
 
+import _gpu  # noqa: F401  (before vllm: a GPU machine has no compiled extensions)
 import pytest
 import torch
 
