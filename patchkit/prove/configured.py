@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from patchkit.engine.model import GITLINK, blob_id
 from patchkit.errors import PatchkitError
 from patchkit.files.atomic import read_file
 from patchkit.files.lock import locked
@@ -28,8 +29,9 @@ from patchkit.upstreams.building import CONFIGURED, recipe
 TREE = "tree"
 SECONDS = 3600
 _LIMIT = 1 << 30
-_DROPPED = {"-o": 2, "-gencode": 2, "-MF": 2, "-MT": 2, "-MD": 1}
-"""Words of a command that are left out, with what follows them."""
+_DROPPED = {"-o": 2, "-gencode": 2, "-MF": 2, "-MT": 2, "-MD": 1, "-O2": 1, "-O3": 1}
+"""Words of a command that are left out, with what follows them. Without -O the code of the host is
+not optimised, which takes minutes and tells nothing; nvcc's default for the GPU stays 3."""
 
 
 @dataclass(frozen=True)
@@ -101,26 +103,27 @@ def compiled(
 @contextmanager
 def _laid(made: Configured, known: Known, store: Store, tree: str) -> Iterator[None]:
     """The native files of the tree in the build folder; afterwards what stood there."""
-    root = Root(os.path.join(made.at, TREE))
-    old, new = (
-        {f.path: f for f in store.tree(t).walk() if known.native(f.path)} for t in (made.tree, tree)
-    )
-    differing = [path for path in {**old, **new} if old.get(path) != new.get(path)]
     try:
-        _put(root, store, tree, differing)
+        _put(made, known, store, tree)
         yield
     finally:
-        _put(root, store, made.tree, differing)
+        _put(made, known, store, made.tree)
 
 
-def _put(root: Root, store: Store, tree: str, paths: Sequence[str]) -> None:
-    there = store.tree(tree)
-    for path in paths:
-        file = there.get(path)
-        if file is None:
-            root.remove(path, empty_folders=False)
-        else:
-            root.put(path, file, sync=False)
+def _put(made: Configured, known: Known, store: Store, tree: str) -> None:
+    """Make the native files on disk those of the tree, whatever a killed run left there; what
+    CMake made stays."""
+    root, there = Root(os.path.join(made.at, TREE)), store.tree(tree)
+    wanted = {f.path: f for f in there.walk() if known.native(f.path)}
+    for listed in store.tree(made.tree).walk():
+        if known.native(listed.path) and listed.path not in wanted:
+            root.remove(listed.path, empty_folders=False)
+    for path, listed in wanted.items():
+        found = root.get(path)
+        if found is None or (blob_id(found.data), found.mode) != (listed.oid, listed.mode):
+            file = there.get(path)
+            if file is not None and listed.mode != GITLINK:
+                root.put(path, file, sync=False)
 
 
 def _compile(made: Configured, source: str, archs: str) -> str:
