@@ -40,14 +40,19 @@ class Bits:
     gid: int
 
 
+_ANOTHER = (
+    "run as the owner of that folder, or name another: --to DIR, for the cache PATCHKIT_CACHE"
+)
+
+
 def disk_fault(error: OSError, path: str, doing: str) -> EnvironmentFault:
     """The system's refusal as a finding: what was tried, where, and what to do."""
     cause = error.strerror or str(error)
     hint = {
         errno.ENOSPC: "free some space and run the command again",
-        errno.EACCES: "run as the owner of that folder, or name another with --to",
-        errno.EPERM: "run as the owner of that folder, or name another with --to",
-        errno.EROFS: "the file system is read-only: name another folder with --to",
+        errno.EACCES: _ANOTHER,
+        errno.EPERM: _ANOTHER,
+        errno.EROFS: f"the file system is read-only: {_ANOTHER}",
     }.get(error.errno or 0, "mend the cause and run the command again")
     return EnvironmentFault(
         Finding("disk", f"cannot {doing} {path}: {cause}", Where(file=path), next=hint)

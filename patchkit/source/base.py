@@ -157,7 +157,10 @@ def remember_base(store: Store, key: str, base: Base, generated_tree: str) -> No
 def recalled_base(store: Store, key: str, source: str) -> Base | None:
     """The base recorded under `key`, where all of it is still intact."""
     result = store.cached(key)
-    return _base_of(store, result, source) if result is not None else None
+    try:
+        return _base_of(store, result, source) if result is not None else None
+    except (ValueError, KeyError, TypeError):
+        return None  # recorded by another version of patchkit: it is imported again
 
 
 def _base_of(store: Store, result: Result, source: str) -> Base:

@@ -1,6 +1,6 @@
 """The user's cache folder: where it is, what it holds, and how it is emptied.
 
-store-1.git/   the objects     results/    results by key
+store-1.git/   the objects     results/    results by key    (another number: another format)
 downloads/     verified archives           in-use, *.lock
 prove/, environments/, build/               made by those capabilities
 """
@@ -8,11 +8,12 @@ prove/, environments/, build/               made by those capabilities
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass
 
 from patchkit.errors import EnvironmentFault, Finding, Where
-from patchkit.files.growing import remove_folder
+from patchkit.files.growing import remove_file, remove_folder
 from patchkit.files.shared import nobody_uses
 
 VARIABLE = "PATCHKIT_CACHE"
@@ -75,22 +76,40 @@ def _free_of_files(root: str) -> str:
     )
 
 
+_OTHER_STORE = re.compile(r"store-\d+\.git")
+_AROUND = re.compile(r"in-use|ci|.*\.lock|.*\.pk-gone|\..*|lost\+found|CACHEDIR\.TAG")
+"""What else may stand in the folder, without anybody having put his own files there."""
+
+
+def _parts(at: str) -> list[tuple[str, str]]:
+    """Name and meaning of each part, those of other versions of patchkit at the end."""
+    try:
+        names = sorted(os.listdir(at))
+    except OSError:
+        names = []
+    others = [name for name in names if _OTHER_STORE.fullmatch(name) and name != STORE]
+    return [*_PARTS, *((name, "trees of another version of patchkit") for name in others)]
+
+
 def usage(root: str | None = None) -> list[Usage]:
     """What each part of the cache takes."""
     at = root or cache_root()
-    return [_measure(os.path.join(at, name), name, what) for name, what in _PARTS]
+    return [_measure(os.path.join(at, name), name, what) for name, what in _parts(at)]
 
 
 def clear(root: str | None = None) -> list[Usage]:
     """Empty the cache; give what it held.
 
     Only folders that patchkit itself makes are removed. Raises EnvironmentFault(disk) while
-    another patchkit uses the cache.
+    another patchkit uses the cache, and where somebody keeps other things in the folder, too: a
+    folder named build may be his.
     """
     at = root or cache_root()
     held = usage(at)
     if not os.path.isdir(at):
         return held
+    parts = [name for name, _ in _parts(at)]
+    _refuse_foreign(at, parts)
     mark = nobody_uses(os.path.join(at, IN_USE))
     if mark is None:
         raise EnvironmentFault(
@@ -103,11 +122,32 @@ def clear(root: str | None = None) -> list[Usage]:
             )
         )
     try:
-        for name, _ in _PARTS:
-            remove_folder(os.path.join(at, name))
+        for name in parts:
+            path = os.path.join(at, name)
+            if os.path.islink(path) or os.path.isfile(path):
+                remove_file(path)
+            else:
+                remove_folder(path)
     finally:
         mark.release()
     return held
+
+
+def _refuse_foreign(at: str, parts: list[str]) -> None:
+    names = sorted(os.listdir(at))
+    foreign = [name for name in names if name not in parts and not _AROUND.fullmatch(name)]
+    if foreign and len(foreign) < len(names):
+        raise EnvironmentFault(
+            Finding(
+                "disk",
+                "the cache's folder holds more than the cache: nothing was removed",
+                Where(file=at),
+                expected="nothing but what patchkit keeps there",
+                found=", ".join(foreign[:5]) + (", …" if len(foreign) > 5 else ""),
+                next=f"a folder of its own: {VARIABLE}=DIR; in this one remove by hand what is "
+                "patchkit's",
+            )
+        )
 
 
 def _measure(at: str, name: str, what: str) -> Usage:

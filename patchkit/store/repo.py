@@ -59,14 +59,26 @@ class Store:
         """
         store = cls(os.fspath(path) if path is not None else cache.cache_root())
         store._in_use = InUse(os.path.join(store.root, cache.IN_USE))
-        if not os.path.exists(os.path.join(store.git_dir, _DONE)):
+        if not store._made():
             with locked(os.path.join(store.root, "store.lock")):
                 store._make()
         return store
 
+    def _made(self) -> bool:
+        """Whether all that git needs to find the objects is there, and nothing else is said."""
+        try:
+            with open(os.path.join(self.git_dir, "config"), "rb") as stream:
+                said = stream.read(len(_CONFIG) + 1)
+        except OSError:
+            return False
+        needed = (_DONE, "HEAD", "refs", os.path.join("objects", "pack"))
+        return said == _CONFIG and all(
+            os.path.exists(os.path.join(self.git_dir, name)) for name in needed
+        )
+
     def _make(self) -> None:
         done = os.path.join(self.git_dir, _DONE)
-        if os.path.exists(done):
+        if self._made():
             return
         # What `git init --bare` makes, without the machine's template (hooks, excludes) and
         # whatever init.* settings say.

@@ -101,13 +101,17 @@ def _line(key: str, result: Result) -> bytes:
 
 
 def _parse(line: bytes) -> tuple[str, Result] | None:
-    """One line; None where it was cut or changed (its check does not hold)."""
+    """One line; None where it was cut or changed (its check does not hold), or has another form."""
     _, _, rest = line.partition(b" ")
     check, _, body = rest.partition(b" ")
     if check != _check(body):
         return None
-    key, ids, text = json.loads(body)
-    return key, Result(tuple(ids), text)
+    try:
+        key, ids, text = json.loads(body)
+    except (ValueError, TypeError, RecursionError):
+        return None  # a line of another version of patchkit
+    texts = [key, text, *ids] if isinstance(ids, list) else [None]
+    return (key, Result(tuple(ids), text)) if all(isinstance(t, str) for t in texts) else None
 
 
 def _check(body: bytes) -> bytes:

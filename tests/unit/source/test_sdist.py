@@ -13,8 +13,10 @@ from patchkit.engine.model import EXECUTABLE, REGULAR, File
 from patchkit.errors import EnvironmentFault, Finding, PatchkitError, Refused
 from patchkit.series.pins import Pin, Upstream
 from patchkit.source import open_source
+from patchkit.source.base import base_key, recalled_base
 from patchkit.source.sdist import SdistSource
 from patchkit.store import Store
+from patchkit.upstreams import known
 
 from .conftest import (
     COMMIT,
@@ -26,6 +28,7 @@ from .conftest import (
     Web,
     index_page,
     pin_of,
+    sha256,
     tar_of,
 )
 
@@ -223,3 +226,25 @@ def test_progress_is_told(index: Web, store: Store, upstream: Upstream) -> None:
     SdistSource(upstream).tree(store, pin_of(), lambda label, done, total=0: labels.append(label))
     assert labels[0] == f"find {NAME}"
     assert f"fetch {NAME}" in labels
+
+
+def test_a_base_that_another_version_recorded_is_imported_again(
+    index: Web, store: Store, upstream: Upstream
+) -> None:
+    first = SdistSource(upstream).tree(store, pin_of())
+    key = base_key(known(upstream), "sdist", sha256(SDIST))
+    assert store.cached(key) is not None
+    for text in ("no JSON", "{}", "[]"):
+        store.remember(key, (first.tree_id,), text)
+        assert SdistSource(upstream).tree(store, pin_of()).tree_id == first.tree_id
+        assert recalled_base(store, key, "sdist") is not None
+
+
+def test_what_is_no_file_in_the_place_of_a_download_is_not_waited_for(
+    store: Store, upstream: Upstream
+) -> None:
+    (Path(store.root) / "downloads").mkdir()
+    os.mkfifo(Path(store.root) / "downloads" / NAME)
+    with pytest.raises(EnvironmentFault) as caught:
+        SdistSource(upstream, offline=True).tree(store, pin_of())
+    assert "it is no file" in caught.value.findings[0].message

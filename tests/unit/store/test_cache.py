@@ -33,7 +33,6 @@ def test_usage_counts_and_clear_empties(tmp_path: Path) -> None:
         store.remember("k", ())
     (tmp_path / "downloads").mkdir()
     (tmp_path / "downloads" / "x.tar.gz").write_bytes(b"x" * 5000)
-    (tmp_path / "of-the-user.txt").write_text("not ours")
     parts = {u.name: u for u in cache.usage(root)}
     assert parts["downloads"].files == 1
     assert parts["downloads"].size >= 5000
@@ -41,7 +40,47 @@ def test_usage_counts_and_clear_empties(tmp_path: Path) -> None:
     assert parts["results"].files >= 1
     assert cache.clear(root) == list(parts.values())
     assert all(u.files == 0 for u in cache.usage(root))
-    assert (tmp_path / "of-the-user.txt").read_text() == "not ours"
+
+
+def test_a_folder_in_which_somebody_keeps_other_things_is_not_cleared(tmp_path: Path) -> None:
+    with Store.open(tmp_path):
+        pass
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "mine.txt").write_text("not ours")
+    (tmp_path / "notes.txt").write_text("not ours")
+    with pytest.raises(EnvironmentFault) as caught:
+        cache.clear(str(tmp_path))
+    assert caught.value.findings[0].found == "notes.txt"
+    assert (tmp_path / "build" / "mine.txt").exists()
+    assert (tmp_path / "store-1.git").exists()
+    (tmp_path / "notes.txt").unlink()
+    (tmp_path / ".hidden").write_text("")
+    (tmp_path / "CACHEDIR.TAG").write_text("")
+    cache.clear(str(tmp_path))
+    assert not (tmp_path / "store-1.git").exists()
+
+
+def test_stores_of_other_versions_are_shown_and_freed(tmp_path: Path) -> None:
+    (tmp_path / "store-2.git" / "objects").mkdir(parents=True)
+    (tmp_path / "store-2.git" / "objects" / "x").write_bytes(b"x" * 9000)
+    (shown,) = [u for u in cache.usage(str(tmp_path)) if u.name == "store-2.git"]
+    assert shown.size >= 9000
+    assert "another version" in shown.what
+    cache.clear(str(tmp_path))
+    assert not (tmp_path / "store-2.git").exists()
+
+
+def test_a_part_that_is_a_link_or_a_file_is_removed_and_not_followed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept").write_text("")
+    root = tmp_path / "cache"
+    root.mkdir()
+    (root / "downloads").symlink_to(elsewhere)
+    (root / "store-1.git").write_text("no folder")
+    cache.clear(str(root))
+    assert sorted(p.name for p in root.iterdir()) == ["in-use"]
+    assert (elsewhere / "kept").exists()
 
 
 def test_a_cache_in_use_is_not_cleared(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -236,3 +237,30 @@ def test_a_kill_at_any_moment_leaves_a_whole_store(tmp_path: Path) -> None:
         assert all(store.cached(key, "group") for key in known)
         chain = store.commit_chain(imported(store, FILES), [Commit({"a": File(b"a")})], Commit({}))
         assert store.verify(chain.tree) == ()
+
+
+@pytest.mark.parametrize("name", ["config", "HEAD", "refs", "objects", "patchkit"])
+def test_a_repository_that_lost_a_part_is_made_whole(tmp_path: Path, name: str) -> None:
+    with Store.open(tmp_path) as store:
+        tree = store.import_tree([("a", 0o100644, b"a")])
+    lost = tmp_path / "store-1.git" / name
+    if lost.is_dir():
+        shutil.rmtree(lost)
+    else:
+        lost.unlink()
+    with Store.open(tmp_path) as store:
+        assert store.has(tree) is (name != "objects")
+        assert store.import_tree([("a", 0o100644, b"a")]) == tree
+        assert store.has(tree)
+
+
+def test_what_somebody_wrote_into_the_configuration_is_not_obeyed(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        tree = store.import_tree([("a", 0o100644, b"a")])
+        config = Path(store.git_dir) / "config"
+    right = config.read_bytes()
+    for text in ("[nonsense\n", "[core]\n\trepositoryformatversion = 9\n", ""):
+        config.write_text(text)
+        with Store.open(tmp_path) as store:
+            assert store.has(tree)
+        assert config.read_bytes() == right

@@ -76,3 +76,16 @@ def test_adding_what_is_known_writes_nothing(tmp_path: Path) -> None:
 def test_parts_of_a_key_cannot_run_into_each_other() -> None:
     assert key_of("ab", "c") != key_of("a", "bc") != key_of("abc")
     assert key_of("a", b"\xff") == key_of("a", "\udcff")
+
+
+def test_a_line_of_another_form_is_passed_over(tmp_path: Path) -> None:
+    from patchkit.store.results import _check, _digest
+
+    results = Results(str(tmp_path))
+    results.add("g", {"k": Result(("1" * 40,))})
+    (file,) = (p for p in tmp_path.iterdir() if not p.name.endswith(".lock"))
+    kept = file.read_bytes()
+    for body in (b'["k", [1, null], ""]', b'["k", "x", 3]', b'{"key": "k"}', b"[1]", b"[" * 50000):
+        line = b"%s %s %s\n" % (_digest("other"), _check(body), body)
+        file.write_bytes(kept + line)
+        assert list(results.read("g")) == ["k"]
