@@ -41,6 +41,7 @@ lint: $(STAMP)
 
 # Every package of the environment is fixed by sha256; the project itself is installed from here.
 $(STAMP): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("$(PYTHON) is %d.%d: make PYTHON=... with 3.11 or newer" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.txt
 	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
@@ -53,4 +54,5 @@ lock-env: $(STAMP)
 	  --output-file requirements.txt pyproject.toml
 
 clean:
-	rm -rf build .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* *.egg-info
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

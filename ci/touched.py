@@ -1,13 +1,15 @@
 """Run of the full suite what a change touches: a test file runs again when its inputs changed.
 
 Tests marked `slow` too are left to `make test-all`. A file of tests marked `real` is keyed by the
-digest of itself, of the package, of the series and of pins.toml. A key that passed before (in the
-user's cache) is not run again. Prints a line a file; exits 1 where one fails.
+digest of itself, of what it takes from other tests, and of what the real tests read (`SHARED`). A
+key that passed before (in the user's cache) is not run again. Prints a line a file; exits 1 where
+one fails.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +17,10 @@ from pathlib import Path
 from platformdirs import user_cache_dir
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED = ("patchkit", "series", "pins.toml", "tests/conftest.py", "requirements.txt")
+SHARED = (
+    *("patchkit", "series", "pins.toml", "ci", "README.md", "docs/stacks"),
+    *("tests/conftest.py", "pyproject.toml", "requirements.txt"),
+)
 NOTHING_COLLECTED = 5
 KEPT = Path(user_cache_dir("patchkit")) / "ci"
 
@@ -23,7 +28,11 @@ KEPT = Path(user_cache_dir("patchkit")) / "ci"
 def tracked(path: str) -> list[Path]:
     """Files below `path` that git knows or would add."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", path],
+        [
+            # Named so, a clone that belongs to somebody else (in a container, say) is read, too.
+            *("git", f"--git-dir={ROOT / '.git'}", f"--work-tree={ROOT}"),
+            *("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", path),
+        ],
         cwd=ROOT,
         capture_output=True,
         check=True,
@@ -40,6 +49,12 @@ def digest(paths: list[Path]) -> str:
     return total.hexdigest()
 
 
+def taken(path: Path) -> list[Path]:
+    """The folders of tests that a file of tests takes something from."""
+    names = re.findall(r"^\s*from tests\.([\w.]+)\.\w+ import", path.read_text(), re.MULTILINE)
+    return [p for name in sorted(set(names)) for p in tracked(f"tests/{name.replace('.', '/')}")]
+
+
 def main() -> int:
     """Run what has no kept result; the exit code is returned."""
     shared = digest([p for name in SHARED for p in tracked(name)])
@@ -48,7 +63,9 @@ def main() -> int:
     for path in tracked("tests/real"):
         if not path.name.startswith("test_"):
             continue
-        mark = KEPT / hashlib.sha256(f"{shared} {digest([path])}".encode()).hexdigest()
+        mark = (
+            KEPT / hashlib.sha256(f"{shared} {digest([path, *taken(path)])}".encode()).hexdigest()
+        )
         name = path.relative_to(ROOT)
         if mark.exists():
             print(f"{name}: passed before with the same inputs")

@@ -16,7 +16,7 @@ from patchkit.errors import EnvironmentFault, Finding, Refused, UsageFault, Wher
 from patchkit.files.atomic import read_file, write_file
 from patchkit.series.lockfile import FILE as LOCK
 from patchkit.series.lockjson import dumps
-from patchkit.series.pins import FILE, Pin, Upstream, load_pins
+from patchkit.series.pins import FILE, Pin, Upstream, load_pins, usable_name
 from patchkit.series.pins_edit import add_pin, complete_pin, set_files
 from patchkit.source import Base, Progress, open_source, silent
 from patchkit.source.pinned import SDIST
@@ -126,6 +126,11 @@ def asked_for(
     project: Project, name: str, upstream: str | None, commit: str | None, version: str | None
 ) -> Asked:
     """A command line's options as one value. Raises UsageFault, Refused(bad-pins)."""
+    if not usable_name(name):
+        raise UsageFault.because(
+            f"{name!r} cannot be the name of a pin",
+            next="letters, digits, . _ + - as in v0.34.0; --version says which release it is",
+        )
     known = project.pins.upstreams
     if upstream is None and len(known) != 1:
         raise UsageFault.because(

@@ -229,7 +229,7 @@ class _Reader:
             return []
         out = []
         for name, table in found.items():
-            if not _NAME.fullmatch(name) or name.endswith((".", ".lock")):
+            if not usable_name(name):
                 self.fault((kind, name), f"{name!r} cannot be a name (letters, digits, . _ + -)")
             else:
                 out.append((name, self.table((kind, name), table)))
@@ -281,6 +281,11 @@ class _Reader:
         )
         if len(self.findings) == MAX_FAULTS:
             raise Refused(*self.findings)
+
+
+def usable_name(text: str) -> bool:
+    """Whether an upstream, a pin or a stack may be called so."""
+    return bool(_NAME.fullmatch(text)) and not text.endswith((".", ".lock"))
 
 
 def git_address(text: str) -> bool:
