@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -39,7 +40,7 @@ def test_a_clone_of_somebody_else_is_read(tmp_path: Path) -> None:
         [sys.executable, "-c", "import touched; print(len(touched.tracked('ci')))"],
         cwd=ROOT / "ci",
         env={
-            "PATH": "/usr/bin:/bin",
+            "PATH": os.environ["PATH"],
             "HOME": str(tmp_path),
             "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1",
         },
@@ -52,9 +53,8 @@ def test_a_clone_of_somebody_else_is_read(tmp_path: Path) -> None:
 
 
 def test_an_old_python_is_named_before_anything_is_made(tmp_path: Path) -> None:
-    (tmp_path / "old").write_text(
-        f"#!/bin/sh\nexec {sys.executable} -c 'import sys; sys.version_info = (3, 10, 12)\n'\"$2\"\n"
-    )
+    old = "import sys; sys.version_info = (3, 10, 12)"
+    (tmp_path / "old").write_text(f'#!/bin/sh\nexec {sys.executable} -c "{old}\n$2"\n')
     (tmp_path / "old").chmod(0o755)
     done = subprocess.run(
         ["make", f"PYTHON={tmp_path}/old", f"VENV={tmp_path}/venv", "check"],

@@ -167,6 +167,14 @@ def test_options_that_cannot_be_meant_are_usage_faults(
         plan_of(made(tmp_path / "p", NOWHERE), store, **given)
 
 
+@pytest.mark.parametrize("name", ["../x", "v1 0", "", "-x", "a/b", "v1.lock", "x\ny", "é"])
+def test_a_name_that_no_pin_can_have_is_refused_before_anybody_is_asked(
+    store: Store, tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(UsageFault, match="cannot be the name of a pin"):
+        plan_of(made(tmp_path / "p", NOWHERE), store, name, version="1.0")
+
+
 def partial(daemon: Daemon, tmp_path: Path, digits: str, data: bytes = b"") -> Project:
     """A project with an incomplete pin of release 1.0."""
     pin = f'[pins."v1.0"]\nupstream = "demo"\ncommit-prefix = "{digits}"\n'
