@@ -17,7 +17,7 @@ HOME = "cargo"
 _LONGEST = 3600.0
 _KEPT = (
     *("http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY"),
-    *("NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "CARGO_HTTP_CAINFO", "RUSTUP_HOME"),
+    *("NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "CARGO_HTTP_CAINFO"),
 )
 
 
@@ -34,6 +34,8 @@ def fetch(
     env = {name: os.environ[name] for name in _KEPT if name in os.environ}
     home = os.path.expanduser("~")
     env |= {"PATH": variables["PATH"], "HOME": home, "CARGO_HOME": variables["CARGO_HOME"]}
+    for name in ("RUSTUP_HOME", "RUSTUP_TOOLCHAIN"):
+        env |= {name: variables[name]} if name in variables else {}
     line = ["cargo", "fetch", "--locked", "--manifest-path", manifest]
     line += ["--offline"] if offline else []
     try:

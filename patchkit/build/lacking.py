@@ -139,12 +139,8 @@ def torch_of(project: bytes) -> str:
 
 def rust(toolchain: bytes, machine: Machine) -> list[Finding]:
     """The Rust toolchain that rust-toolchain.toml names."""
-    try:
-        channel = str(tomllib.loads(toolchain.decode("utf-8"))["toolchain"]["channel"])
-    except (ValueError, KeyError, TypeError):
-        return []
-    have = [t for t in machine.toolchains if t.startswith(channel)]
-    if have and "cargo" in machine.versions:
+    channel = _channel(toolchain)
+    if not channel or (toolchain_for(toolchain, machine) and "cargo" in machine.versions):
         return []
     return [
         lacks(
@@ -154,6 +150,21 @@ def rust(toolchain: bytes, machine: Machine) -> list[Finding]:
             f"rustup toolchain install {channel}",
         )
     ]
+
+
+def toolchain_for(toolchain: bytes, machine: Machine) -> str:
+    """The installed toolchain that rust-toolchain.toml means, "" for none: 1.95 is 1.95.0 too,
+    which rustup does not see by itself."""
+    channel = _channel(toolchain)
+    leads = (f"{channel}-", f"{channel}.")
+    return next((t for t in machine.toolchains if channel and f"{t}-".startswith(leads)), "")
+
+
+def _channel(toolchain: bytes) -> str:
+    try:
+        return str(tomllib.loads(toolchain.decode("utf-8"))["toolchain"]["channel"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def room(made: Recipe, machine: Machine) -> list[Finding]:

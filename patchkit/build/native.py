@@ -98,6 +98,8 @@ def plan(inputs: Inputs, device: str, arch: str, machine: Machine, asked: Asked)
         "FETCHCONTENT_BASE_DIR": os.path.join(made.at, DEPS),
         "CARGO_HOME": os.path.join(made.at, crates.HOME),
     }
+    rust = lacking.toolchain_for(toolchain, machine)
+    variables |= {"RUSTUP_TOOLCHAIN": rust} if rust else {}
     if device == "cuda":
         home = machine.cuda_home
         if listing is not None:
@@ -181,6 +183,8 @@ def _prepared(
             "PATH": path,
             "HOME": plan.at,
             "TMPDIR": plan.at,
+            # HOME is the build's own, and the toolchains are the user's.
+            "RUSTUP_HOME": os.environ.get("RUSTUP_HOME") or os.path.expanduser("~/.rustup"),
         }
         rows = (row for each in brought for row in each.inputs)
         yield Ready(python, tree, variables, (*used, *rows), tuple(all_found))

@@ -122,6 +122,23 @@ PROJECT = (
 )
 
 
+@pytest.mark.parametrize(
+    ("have", "found"),
+    [
+        (("stable-x86_64-unknown-linux-gnu",), ""),
+        (("1.9-x86_64-unknown-linux-gnu", "1.950.0-x"), ""),
+        (("stable-x", "1.95.0-x86_64-unknown-linux-gnu"), "1.95.0-x86_64-unknown-linux-gnu"),
+        (("1.95-x86_64-unknown-linux-gnu",), "1.95-x86_64-unknown-linux-gnu"),
+    ],
+)
+def test_the_toolchain_is_named_as_rustup_has_it(have: tuple[str, ...], found: str) -> None:
+    asked = b'[toolchain]\nchannel = "1.95"\n'
+    machine = Machine(2, 8.0, 8.0, {"cargo": "1.95.0"}, toolchains=have)
+    assert lacking.toolchain_for(asked, machine) == found
+    assert bool(lacking.rust(asked, machine)) == (not found)
+    assert lacking.toolchain_for(b"", machine) == ""
+
+
 def test_a_list_that_is_there_fits_what_the_release_asks_for() -> None:
     assert lacking.torch_of(PROJECT) == "2.13.0"
     assert lacking.torch_of(b"[build-system]") == ""
