@@ -167,19 +167,20 @@ def capture():
 
 def times(ext):
     """CSV lines: the layer and, in microseconds, what each way takes."""
-    one, other = (torch.empty(1 << 30, device="cuda") for _ in range(2))
-    rate = 8 * one.numel() / microseconds(lambda i: other.copy_(one), 6) / 1000
-    del one, other
-    _gpu.record("copy, GB/s", round(rate))
+    wide = [torch.randn(65536, 8192, device="cuda").bfloat16() for _ in range(2)]
+    row = torch.randn(1, 8192, device="cuda").bfloat16()
+    product = torch.nn.functional.linear
+    microseconds(lambda i: product(row, wide[i % 2]), 200)  # the clocks are up
+    rate = wide[0].nbytes / microseconds(lambda i: product(row, wide[i % 2])) / 1000
+    del wide
+    _gpu.record("read by a dense product of one row and 65536 x 8192, GB/s", round(rate))
     lines = ["size,columns,bits,codebook,rows,ours,exllamav3,by the switch,dense,bytes"]
     for size, columns in TIMED:
         copies = max(2, min(16, int(3e8 // (size * columns * 2))))
         plain = [torch.randn(columns, size, device="cuda").bfloat16() for _ in range(copies)]
         inputs = {m: torch.randn(m, size, device="cuda").bfloat16() for m in (1, 4, 16, 32, 64)}
-        product = torch.nn.functional.linear
         dense = {
-            m: microseconds(lambda i, b=b: product(b, plain[i % copies]))
-            for m, b in inputs.items()
+            m: microseconds(lambda i, b=b: product(b, plain[i % copies])) for m, b in inputs.items()
         }
         del plain
         for words in (64, 80):
@@ -210,6 +211,57 @@ def times(ext):
             "kernels": microseconds(lambda i: linear(row), 4, 4),
         },
     )
+
+
+def other_times():
+    """Many rows, the output head and the n-gram table's rows."""
+    lines = ["size,columns,rows,ours,dense,MiB beside weights and input,relative norm"]
+    for size, columns in ((2560, 12288), (6144, 2560), (5120, 17408)):
+        plain = torch.randn(columns, size, device="cuda").bfloat16()
+        linear = Linear(size, columns, 80, "mcg")
+        dense = linear.dense()
+        for m in (65, 128, 512, 2048, 8192):
+            rows = torch.randn(m, size, device="cuda").bfloat16()
+            torch.cuda.reset_peak_memory_stats()
+            before = torch.cuda.memory_allocated()
+            out = linear(rows, 7)
+            torch.cuda.synchronize()
+            peak = (torch.cuda.max_memory_allocated() - before) / 2**20
+            found = error(out[:128], rows[:128].double() @ dense)
+            assert found < LIMITS[torch.bfloat16]
+            ours = microseconds(lambda i: linear(rows, 7), 4, 4)
+            theirs = microseconds(lambda i: torch.nn.functional.linear(rows, plain), 4, 4)
+            line = [size, columns, m, ours, theirs, round(peak, 1), round(found, 6)]
+            lines.append(",".join(map(str, line)))
+    _gpu.record("linear layers of many rows, 5 bits mcg, us", lines)
+    plain = torch.randn(248320, 2560, device="cuda").bfloat16()
+    linear, times = Linear(2560, 248320, 96, "mcg"), {}
+    for m in (1, 4, 16, 32):
+        rows = torch.randn(m, 2560, device="cuda").bfloat16()
+        ours = microseconds(lambda i: linear(rows), 4)
+        theirs = microseconds(lambda i: torch.nn.functional.linear(rows, plain), 4)
+        times[f"{m} rows"] = {"ours": ours, "dense": theirs}
+    _gpu.record("output head 2560 x 248320, 6 bits mcg, us", times)
+    _gpu.record("n-gram rows of 16 heads, 5 bits, us", row_times())
+
+
+def row_times():
+    """Of a kernel and of torch, whose values are the same, bit for bit."""
+    from vllm.model_executor.layers.quantization.utils import exl3_rows
+
+    times = {}
+    for tokens in (1, 32, 2048):
+        rows, bias = words_of(tokens, 16, 51), torch.randn(16, 160, device="cuda").half()
+        rows[..., 0] = torch.rand(tokens, 16, device="cuda").half().view(torch.int16)
+        rows = rows.flatten(1)
+
+        def values(i, kernel=True, rows=rows, bias=bias):
+            return exl3_rows.dequantize(rows, bias, torch.bfloat16, kernel)
+
+        assert torch.equal(values(0), values(0, False))
+        slow = microseconds(lambda i, v=values: v(i, False), 8, 4)
+        times[f"{tokens} tokens"] = {"kernel": microseconds(values, 8), "torch": slow}
+    return times
 
 
 def compile_share(share):

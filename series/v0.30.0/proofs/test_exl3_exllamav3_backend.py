@@ -72,6 +72,7 @@ class Package:
         assert (shape, processors) == (-1, 0)
         codebook = {(True, False): "mcg", (False, True): "mul1", (False, False): "3inst"}
         kind = codebook[mcg, mul1]
+        assert trellis.shape[2] % 16 == 0 or kind == "mul1"
         tensors = {"trellis": trellis, "suh": suh, "svh": svh, kind: None}
         c.copy_(a.double() @ x.dense(tensors))
         self.calls.append((rows, size, columns, trellis.shape[2], kind))
@@ -221,9 +222,13 @@ ERRORS = [
 def test_without_the_package_no_layer_is_built(monkeypatch, asked, error):
     asked(error)
     monkeypatch.setenv("VLLM_EXL3_BACKEND", "exllamav3")
-    with pytest.raises(ImportError) as refused:
+    try:
         qkv(monkeypatch)
-    said = str(refused.value)
+        said = "a layer was built"
+    except ImportError as refused:
+        said = str(refused)
+    except (OSError, RuntimeError) as told:
+        said = f"only {told!r}"
     assert said.startswith("VLLM_EXL3_BACKEND=exllamav3 needs")
     assert f"{type(error).__name__}: {error}" in said
     assert "unset VLLM_EXL3_BACKEND" in said
@@ -254,7 +259,7 @@ def test_the_packages_own_settings(monkeypatch, package):
     of the user stays."""
     monkeypatch.setenv("VLLM_EXL3_BACKEND", "exllamav3")
     qkv(monkeypatch)
-    assert [os.environ[name] for name in SETTINGS] == ["0", "0"]
+    assert [os.environ.get(name) for name in SETTINGS] == ["0", "0"]
     forget()
     monkeypatch.setenv("EXL3_INT8_GEMV", "1")
     qkv(monkeypatch)
@@ -346,6 +351,7 @@ def test_gpu_side_by_side(monkeypatch, real):
     linear.parity()
     linear.capture()
     linear.times(real.ext)
+    linear.other_times()
     held = experts.make_experts()
     experts.capture(held)
     experts.times(real.ext, held)
