@@ -105,7 +105,13 @@ def _has_series(folder: str) -> bool:
 def _quilt(folder: str) -> Arrived:
     root = Root(folder)
     file = root.get(NAME, MAX_BYTES)
-    series = parse_series(file.data if file is not None else b"", os.path.join(folder, NAME))
+    stated = file.data if file is not None else b""
+    ends: list[Finding] = []
+    if b"\r\n" in stated:  # it came over Windows; ours is written with LF
+        stated = stated.replace(b"\r\n", b"\n")
+        words = f"{NAME} is read with LF line ends: it has CRLF there"
+        ends.append(Finding("line-endings", words, Where(file=folder), note=True))
+    series = parse_series(stated, os.path.join(folder, NAME))
     found: list[Incoming] = []
     wrong: list[Finding] = []
     for entry in series.entries:
@@ -126,7 +132,7 @@ def _quilt(folder: str) -> Arrived:
         for path in root.walk()
         if path.endswith(ENDINGS) and path not in named and not path.startswith(f"{PROOFS}/")
     ]
-    return Arrived(tuple(found), series, tuple(_unlisted(folder, path) for path in rest))
+    return Arrived(tuple(found), series, (*ends, *(_unlisted(folder, path) for path in rest)))
 
 
 def _missing(entry: Entry, where: str) -> Finding:

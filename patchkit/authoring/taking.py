@@ -140,7 +140,8 @@ class Commits:
         taken: list[Taken] = []
         for commit, *parents in rows:
             if parents != [before]:
-                raise Refused(_not_a_line(self._at, base, commit, parents))
+                merge = next((row for row in rows if len(row) > 2), [commit, *parents])
+                raise Refused(_not_a_line(self._at, base, merge[0], merge[1:]))
             taken.append(self._taken(commit, before))
             before = commit
         if before != head:

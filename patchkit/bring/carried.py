@@ -7,7 +7,8 @@ it was made on, so no hunk has to look for its place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from shlex import quote
 
 from patchkit.authoring.incoming import Incoming
 from patchkit.derive.carry import Files, carry, finding_of, same
@@ -45,11 +46,14 @@ def carried(now: Tree, pieces: Iterable[Piece]) -> list[Incoming]:
     tree = Overlay(now)
     out: list[Incoming] = []
     wrong: list[Finding] = []
+    failed: dict[str, str] = {}  # path -> the first piece that could not be put there
     for piece in pieces:
         try:
             found = _one(tree, piece)
         except Refused as refusal:
-            wrong += refusal.findings
+            wrong += [_after(finding, failed) for finding in refusal.findings]
+            for path in piece.changes:
+                failed.setdefault(path, piece.name)
             continue
         out.append(found)
     if wrong:
@@ -81,6 +85,15 @@ def _one(tree: Overlay, piece: Piece) -> Incoming:
     )
 
 
+def _after(finding: Finding, failed: Mapping[str, str]) -> Finding:
+    """A conflict that may be another one's doing, with that one's name."""
+    first = failed.get(finding.where.file or "")
+    if first is None:
+        return finding
+    words = f"{finding.message} (first settle {first}, which changes it, too)"
+    return replace(finding, message=words)
+
+
 def _offset(before: Files, now: Files, changes: Mapping[str, File | None]) -> bool:
     """Whether the pin has other files than those that the change was made on."""
     return any(not same(before.get(path), now.get(path)) for path in changes)
@@ -98,7 +111,8 @@ def _there(piece: Piece) -> Finding:
 
 
 def _excludable(finding: Finding, piece: Piece) -> Finding:
-    from dataclasses import replace
-
     named = finding if finding.where.patch else finding.in_patch(piece.name)
-    return replace(named, next=named.next or "--exclude GLOB leaves the file out")
+    glob = quote(named.where.file) if named.where.file else "GLOB"
+    if named.name == "binary-unsupported" or not named.next:
+        return replace(named, next=f"the same command with --exclude {glob}, or '*.END' for all")
+    return named

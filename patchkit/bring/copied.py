@@ -13,7 +13,8 @@ from patchkit.store.tree import StoreTree
 
 LONG_AGO = 946_684_800
 """2000-01-01, in seconds: a file with another time was written since."""
-_JUNK = (".orig", ".bak", ".pyc", ".pyo", "~", ".swp")
+LEFT_BEHIND = (".orig", ".bak", ".pyc", ".pyo", "~", ".swp")
+"""How files end that editors, patch and Python leave."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def looked_at(at: str, before: Tree) -> Found:
             and _executable(stat.st_mode) == (old.mode == EXECUTABLE)
         ):
             continue
-        if old is None and (path.endswith(_JUNK) or "__pycache__/" in path):
+        if old is None and (path.endswith(LEFT_BEHIND) or "__pycache__/" in path):
             junk.append(path)
             continue
         file = root.get(path)

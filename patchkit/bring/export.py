@@ -20,8 +20,8 @@ def export(derived: Derived, base: Tree, form: str, taken: Sequence[Entry]) -> d
     """File name -> bytes of the selection in a format of `FORMATS`.
 
     quilt keeps every patch's bytes, strip level, -R and guard, so that importing it gives the
-    same series. am keeps name and guard in mail headers, dir the name. am and dir are for patches
-    of strip level 1; ValueError names others.
+    same series. am keeps name and guard in mail headers, dir where the file's name does not say
+    them. am and dir are for patches of strip level 1; ValueError names others.
     """
     patches = {outcome.patch.name: outcome.patch.data for outcome in derived.outcomes}
     if form == "quilt":
@@ -37,7 +37,7 @@ def export(derived: Derived, base: Tree, form: str, taken: Sequence[Entry]) -> d
         return {"series.mbox": b"".join(mails)}
     width = max(4, len(str(len(taken))))
     return {
-        f"{number:0{width}d}-{entry.patch.replace('/', '-')}": patches[entry.patch]
+        f"{number:0{width}d}-{entry.patch.replace('/', '-')}": _said(entry) + patches[entry.patch]
         for number, entry in enumerate(taken, 1)
     }
 
@@ -47,6 +47,11 @@ def _together(derived: Derived) -> Mapping[str, File | None]:
     for outcome in derived.outcomes:
         changes.update(outcome.changes)
     return changes
+
+
+def _said(entry: Entry) -> bytes:
+    """What a numbered file's name does not say."""
+    return _named(entry) if entry.guard is not None or "/" in entry.patch else b""
 
 
 def _named(entry: Entry) -> bytes:

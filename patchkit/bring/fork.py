@@ -75,6 +75,10 @@ def forked(
             where = f"commit {one.commit[:12]}"
             changes, gone = without(commits.changes(one.before, one.after), exclude, where)
             told_header = header_of(one, None, "")
+            if not told_header.header.subject:
+                plain = replace(told_header.header, subject=f"Commit {one.commit[:12]}")
+                said = (*told_header.said, "the commit has no message")
+                told_header = replace(told_header, header=plain, said=said)
             made = told_header.name or from_subject(told_header.header.subject)
             made = free_name(patch_name(name) if name is not None else made, names)
             names.append(made)

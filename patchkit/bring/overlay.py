@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 from patchkit.authoring.names import from_file, patch_name, subject_from
 from patchkit.bring.carried import Piece
+from patchkit.bring.copied import LEFT_BEHIND
 from patchkit.bring.leaving import without
 from patchkit.engine.model import GITLINK, SYMLINK, File
 from patchkit.errors import Finding, Refused, UsageFault, Where
@@ -15,7 +16,7 @@ from patchkit.series.header import Field, Header
 from patchkit.store.tree import StoreTree
 
 LARGEST = 64 << 20
-_JUNK = ("~", ".pyc", ".pyo", ".swp", ".orig", ".rej", ".DS_Store")
+_JUNK = (*LEFT_BEHIND, ".rej", ".DS_Store")
 _PARTS = {".git", "__pycache__", ".hg", ".svn", ".mypy_cache", ".ruff_cache"}
 
 
@@ -55,13 +56,12 @@ def overlaid(
         before = tree.get(place)
         if before is not None:
             file = _like(file, before)
-        else:
-            notes.append(_new(place))
         if before is not None and (file.oid, file.mode) == (before.oid, before.mode):
             same += 1
         else:
             changes[place] = file
     changes, gone = without(changes, exclude, folder)
+    notes += [_new(place) for place in changes if place not in known]
     made = patch_name(name) if name is not None else from_file(os.path.abspath(folder))
     header = Header(
         "",
@@ -133,9 +133,17 @@ def _like(file: File, before: File) -> File:
     if SYMLINK in (file.mode, before.mode):
         return file
     data = file.data
-    if b"\r\n" in data and b"\r" not in before.data and data.count(b"\r\n") == data.count(b"\n"):
+    if _ends(data) == b"\r\n" and b"\r" not in before.data:
         data = data.replace(b"\r\n", b"\n")
+    elif _ends(before.data) == b"\r\n" and b"\r" not in data:
+        data = data.replace(b"\n", b"\r\n")
     return File(data, before.mode)
+
+
+def _ends(data: bytes) -> bytes:
+    """The line end that all lines have; empty for a mixture, or for none."""
+    crlf, all_ = data.count(b"\r\n"), data.count(b"\n")
+    return b"\r\n" if crlf and crlf == all_ else b"\n" if all_ and not crlf else b""
 
 
 def _new(path: str) -> Finding:

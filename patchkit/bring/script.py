@@ -13,7 +13,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from patchkit.authoring.names import from_file, patch_name, subject_from
@@ -177,7 +177,11 @@ def _wrong(script: Script, seen: _Seen, seds: Sequence[str]) -> list[Finding]:
         for path in rejected
     ]
     if not seen.found.changes and not found:
-        found.append(_idle(f"{script.text} changed no file at all", ""))
+        nothing = _idle(f"{script.text} changed no file at all", "")
+        if TREE not in script.text:
+            named = f"{nothing.next}; does it name a folder of its own? then hand it {TREE}"
+            nothing = replace(nothing, next=named)
+        found.append(nothing)
     return found
 
 

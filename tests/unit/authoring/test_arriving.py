@@ -13,6 +13,7 @@ from patchkit.authoring.incoming import arrive
 from patchkit.authoring.when import when
 from patchkit.errors import Refused
 from patchkit.series.header import parse_header
+from patchkit.series.quilt import dump_series
 from tests.unit.authoring.making import Bench
 from tests.unit.authoring.test_commits import GATES, order
 from tests.unit.authoring.test_importing import BARE, HOW, put
@@ -214,3 +215,18 @@ def test_names_that_are_merely_sorted_state_no_order(bench: Bench, tmp_path: Pat
         put(bench, at)
     assert [f.name for f in other.value.findings] == ["series-edited"]
     assert bench.snapshot() == before
+
+
+def test_a_series_file_from_windows_is_read_and_said(tmp_path: Path) -> None:
+    (tmp_path / "series").write_bytes(b"# why\r\na.patch #+fast\r\nb.patch -p0\r\n")
+    for name in ("a.patch", "b.patch"):
+        (tmp_path / name).write_text("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n")
+    arrived = arrive([str(tmp_path)], [])
+    assert [(p.name, p.strip, p.guard) for p in arrived.patches] == [
+        ("a.patch", 1, "fast"),
+        ("b.patch", 0, None),
+    ]
+    (note,) = arrived.findings
+    assert (note.name, note.note) == ("line-endings", True)
+    assert arrived.series is not None
+    assert "\r" not in dump_series(arrived.series).decode()

@@ -138,3 +138,42 @@ def test_a_wrong_command_line_is_told(
     real = [{"AT": str(served.at), "URL": served.url}.get(a, a) for a in args]
     done = mine.run("import", *real)
     assert (done.code, words in done.err) == (code, True), done.text
+
+
+def test_a_commit_without_a_message_has_its_id_for_a_subject(
+    mine: SmallProject, served: Served
+) -> None:
+    served.git("checkout", "-q", "-b", "bare", "v1.0")
+    (served.at / "engine" / "new.py").write_text("1\n")
+    served.git("add", "-A")
+    served.git("commit", "-q", "--allow-empty-message", "-m", "")
+    commit = served.git("rev-parse", "HEAD")[:12]
+    done = mine.run("import", "--commits", "v1.0..bare", "--from", str(served.at))
+    assert done.code == 0, done.text
+    assert "the commit has no message" in done.out
+    assert f"Subject: Commit {commit}\n" in (mine.series / f"commit-{commit}.patch").read_text()
+
+
+def test_a_conflict_that_follows_another_names_that_one(mine: SmallProject, served: Served) -> None:
+    served.commit("Other", engine__plan_py="X = 1\n")
+    served.git("checkout", "-q", "-b", "after")
+    served.commit("First", engine__plan_py="X = 2\n")
+    served.commit("Second", engine__plan_py="X = 3\n")
+    done = mine.run("import", "--commits", "main..after", "--from", str(served.at))
+    assert done.code == 1
+    first, second = [x for x in done.err.splitlines() if x.startswith("error: conflict")]
+    assert "first.patch" in first
+    assert "first settle" not in first
+    assert "(first settle first.patch, which changes it, too)" in second
+
+
+def test_a_merge_in_the_range_is_named(mine: SmallProject, served: Served) -> None:
+    served.git("checkout", "-q", "-b", "side", "v1.0")
+    served.commit("Side", engine__new_py="1\n")
+    served.git("checkout", "-q", "main")
+    served.commit("Main", engine__other_py="1\n")
+    served.git("merge", "-q", "--no-ff", "-m", "Both", "side")
+    merge = served.git("rev-parse", "HEAD")[:12]
+    done = mine.run("import", "--commits", "v1.0..main", "--from", str(served.at))
+    assert done.code == 1
+    assert f"found:    {merge}: a merge" in done.err

@@ -99,3 +99,34 @@ def test_it_lies_over_the_patches_before_it(mine: SmallProject, tmp_path: Path) 
     text = (mine.series / "two.patch").read_text()
     assert "+WIDTH = 9\n" in text
     assert "+DEPTH" not in text
+
+
+def test_what_is_left_out_is_not_said_to_be_new_and_what_editors_leave_goes(
+    mine: SmallProject, tmp_path: Path
+) -> None:
+    over = lay(tmp_path / "over", engine__plan_py=PLAN, Dockerfile="FROM x\n", engine__new_py="1\n")
+    for name in ("plan.py.bak", "plan.py~", "plan.py.rej", ".DS_Store"):
+        (over / "engine" / name).write_text("x")
+    (over / "engine" / "_c.so").write_bytes(b"\x7fELF\0")
+    done = mine.run("import", "--overlay", str(over), "--exclude", "Dockerfile")
+    assert done.code == 1
+    assert "binary-unsupported: engine/_c.so" in done.err
+    assert "next:     the same command with --exclude engine/_c.so, or '*.END' for all" in done.err
+    done = mine.run(
+        "import", "--overlay", str(over), "--exclude", "Dockerfile", "--exclude", "*.so"
+    )
+    assert done.code == 0, done.text
+    assert done.err.count("is new: the tree has no such file") == 1
+    assert (mine.series / "over.patch").read_text().count("diff --git") == 2
+
+
+def test_a_file_with_crlf_in_the_tree_keeps_it(mine: SmallProject, tmp_path: Path) -> None:
+    crlf = "A = 1\r\nB = 2\r\n"
+    over = lay(tmp_path / "one", engine__crlf_py=crlf, engine__plan_py=PLAN)
+    assert mine.run("import", "--overlay", str(over)).code == 0
+    again = lay(tmp_path / "two", engine__crlf_py="A = 1\nB = 3\n")
+    done = mine.run("import", "--overlay", str(again))
+    assert done.code == 0, done.text
+    text = (mine.series / "two.patch").read_bytes()
+    assert b"-B = 2\r\n+B = 3\r\n" in text
+    assert b"-A" not in text

@@ -151,11 +151,9 @@ def test_a_series_comes_back(
             assert two.patches() == one.patches()
             names = [e.patch for e in first.series.entries]
             assert [e.patch for e in second.series.entries] == names
-            if form in ("quilt", "am"):
-                guards = [e.guard for e in first.series.entries]
-                assert [e.guard for e in second.series.entries] == guards
+            guards = [e.guard for e in first.series.entries]
+            assert [e.guard for e in second.series.entries] == guards
             if form == "quilt":
                 assert (two.series / "series").read_bytes() == (one.series / "series").read_bytes()
-            if form in ("quilt", "am"):
-                lock = "series.lock"
-                assert (two.series / lock).read_bytes() == (one.series / lock).read_bytes()
+            lock = "series.lock"
+            assert (two.series / lock).read_bytes() == (one.series / lock).read_bytes()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
+from patchkit.bring.inside import sed
 from tests.conftest import SmallProject
 
 
@@ -72,6 +74,43 @@ def test_a_sed_that_matches_nothing_is_found_though_its_file_changed(mine: Small
 
 
 @pytest.mark.parametrize(
+    "call",
+    [
+        "sed -i 's/DEPTH = 2/DEPTH = 3/;s/NOWHERE/x/g' F",
+        "sed -i -e 's/DEPTH = 2/DEPTH = 3/' -e 's/NOWHERE/x/g' F",
+        "sed -Ei.bak 's|DEPTH = (2)|DEPTH = 3|; s/NOWHERE/x/g;' F",
+        "sed --in-place -e 's/NOWHERE/x/g' --expression='s,DEPTH = 2,DEPTH = 3,' F",
+    ],
+)
+def test_half_of_a_sed_that_matches_nothing_is_found(mine: SmallProject, call: str) -> None:
+    script(mine.at, f"#!/bin/sh\ncd $1\n{call.replace('F', 'engine/plan.py')}\n")
+    done = mine.run("import", "--run", "./deepen.sh {tree}")
+    assert done.code == 1, done.text
+    assert "matched nothing: `sed -i s/NOWHERE/x/g engine/plan.py`" in done.err
+    assert done.err.count("error:") == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "sed -i 's/DEPTH/D/;s/D = 2/D = 3/' F",
+        "sed -i '1s/DEPTH/D/;s/NOWHERE/x/' F",
+        "sed -i -e '/DEPTH/{s/2/3/' -e '}' F",
+        "sed -i 's/D\\/X;/x;/;s/DEPTH/D/' F; sed -i 's;N;x;' F",
+    ],
+)
+def test_of_a_sed_that_is_not_understood_nothing_is_claimed(call: str) -> None:
+    words = shlex.split(call.partition("; sed")[0])[1:]
+    _, commands = sed.asked(words, ["F"])
+    if "D = 3" in call:
+        assert commands == ["s/DEPTH/D/", "s/D = 2/D = 3/"]
+    elif "X;" in call:
+        assert commands == ["s/D\\/X;/x;/", "s/DEPTH/D/"]
+    else:
+        assert commands == []
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "p.write_text(p.read_text().replace('NOWHERE', 'x'))",
@@ -98,6 +137,9 @@ def test_a_script_that_changes_nothing_is_refused_whatever_is_allowed(mine: Smal
         done = mine.run("import", "--run", "./deepen.sh {tree}", *more)
         assert done.code == 1
         assert "changed no file at all" in done.err
+        assert "of its own?" not in done.err
+    done = mine.run("import", "--run", "./deepen.sh")
+    assert "does it name a folder of its own? then hand it {tree}" in done.err
 
 
 def test_a_second_run_that_changes_its_result_is_told(mine: SmallProject) -> None:
