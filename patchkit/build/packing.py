@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from patchkit.build.content import Content, as_record, content_digest
 from patchkit.build.wheelfile import Member, Wheel
 from patchkit.build.zipwriter import Date, ZipWriter
+from patchkit.files.abandoned import sweep
 from patchkit.files.atomic import make_folder
 from patchkit.files.growing import Growing, remove_file
 from patchkit.target.record_csv import NAME
+
+_PART = ".part"
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ def pack(parts: Parts, source: Wheel, path: str) -> Packed:
     contents.append((own, False, hashlib.sha256(record).hexdigest()))
 
     make_folder(os.path.dirname(path))
-    temporary = f"{path}.{os.getpid()}.part"
+    temporary = f"{path}.{os.getpid()}{_PART}"
     remove_file(temporary)
     with Growing(temporary) as file:
         writer = ZipWriter(file)
@@ -66,6 +69,7 @@ def pack(parts: Parts, source: Wheel, path: str) -> Packed:
         writer.store(own, record, False, parts.stamp)
         writer.finish()
         file.keep(path)
+    sweep(path, _PART)
     return Packed(writer.sha256, content_digest(contents), writer.size)
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from patchkit.files.abandoned import abandoned
 from patchkit.files.atomic import make_folder
 from patchkit.files.growing import remove_folder
 
@@ -16,8 +17,10 @@ BUILD = "build"
 @contextmanager
 def scratch(root: str, name: str) -> Iterator[str]:
     """An empty folder of this process below the cache folder `root`."""
-    at = os.path.join(root, BUILD, f"{name}-{os.getpid()}")
-    remove_folder(at)
+    place = os.path.join(root, BUILD, name)
+    at = f"{place}-{os.getpid()}"
+    for left in (*abandoned(place, "", "-"), at):
+        remove_folder(left)
     make_folder(at)
     try:
         yield at

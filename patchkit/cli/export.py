@@ -36,7 +36,7 @@ def run(
     from patchkit.derive.project import find
     from patchkit.derive.selection import Selection
     from patchkit.engine.model import File
-    from patchkit.files.atomic import make_folder
+    from patchkit.files.publish import publish, take_back
     from patchkit.files.root import Root
 
     if form not in FORMATS:
@@ -68,7 +68,9 @@ def run(
                     next="patchkit export --format quilt",
                 )
             ) from None
-    make_folder(to)
+    undone = take_back(to)
+    if undone is not None:
+        out.line(undone.words)
     root = Root(to)
     there = sorted(name for name in files if root.stat(name) is not None)
     if there:
@@ -82,8 +84,7 @@ def run(
                 next="export into a new folder",
             )
         )
-    for name, data in files.items():
-        root.put(name, File(data))
+    publish(to, {name: File(data) for name, data in files.items()}, "export")
     out.put(to=os.path.abspath(to), files=sorted(files))
     out.line(f"{len(files)} file(s) in {to}")
     raise typer.Exit(out.close())

@@ -12,9 +12,11 @@ from patchkit.engine.parse_checks import names_of
 from patchkit.engine.parse_reader import Reader, Scan
 from patchkit.errors import Finding, Refused, Where
 
-__all__ = ["MAX_BYTES", "Scan", "names_of", "parse", "scan"]
+__all__ = ["MAX_BYTES", "MAX_LINES", "Scan", "names_of", "parse", "scan"]
 
 MAX_BYTES = 64 * 1024 * 1024
+MAX_LINES = 2_000_000
+"""A line takes some 200 bytes of memory beside its own: 64 MB of empty ones would take 6 GB."""
 """Bytes of the largest patch file that is read."""
 
 
@@ -33,13 +35,14 @@ def parse(data: bytes, name: str, *, recount: bool = False) -> Patch:
 
 def scan(data: bytes, name: str, *, recount: bool = False) -> Scan:
     """As `parse`, but returns the findings beside what could be read."""
-    if len(data) > MAX_BYTES:
+    lines = data.count(b"\n")
+    if len(data) > MAX_BYTES or lines > MAX_LINES:
         finding = Finding(
             "too-large",
             "the patch file is too large to be one",
             Where(patch=name),
-            expected=f"at most {MAX_BYTES} bytes",
-            found=f"{len(data)} bytes",
+            expected=f"at most {MAX_BYTES} bytes and {MAX_LINES} lines",
+            found=f"{len(data)} bytes, {lines} lines",
         )
         return Scan(Patch(name, (), b"", data), (finding,))
     return Reader(data, name, recount).run()

@@ -8,6 +8,7 @@ import os
 import stat
 
 from patchkit.errors import Finding, Refused, UsageFault, Where
+from patchkit.files.abandoned import sweep
 from patchkit.files.root import disk_fault
 
 MEGABYTE = 1 << 20
@@ -79,13 +80,19 @@ def read_file(path: str | os.PathLike[str], limit: int = 64 * MEGABYTE) -> bytes
     return data
 
 
-def write_file(path: str | os.PathLike[str], data: bytes, mode: int = 0o644) -> None:
+_TEMPORARY = ".pk-tmp"
+
+
+def write_file(
+    path: str | os.PathLike[str], data: bytes, mode: int = 0o644, *, tidy: bool = True
+) -> None:
     """Replace `path` by `data` in one rename; the folder must exist. The umask plays no part.
 
-    Raises EnvironmentFault(disk); the old file is untouched then.
+    tidy: remove what a process that was killed here left; not worth a look where the folder goes
+    as a whole. Raises EnvironmentFault(disk); the old file is untouched then.
     """
     at = os.fspath(path)
-    temporary = f"{at}.{os.getpid()}.pk-tmp"
+    temporary = f"{at}.{os.getpid()}{_TEMPORARY}"
     try:
         handle = os.open(
             temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
@@ -100,6 +107,8 @@ def write_file(path: str | os.PathLike[str], data: bytes, mode: int = 0o644) -> 
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise disk_fault(error, at, "write") from error
+    if tidy:
+        sweep(at, _TEMPORARY)
 
 
 def move_folder(new: str, at: str) -> None:

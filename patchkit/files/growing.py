@@ -8,8 +8,10 @@ import shutil
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 
+from patchkit.files.abandoned import abandoned
 from patchkit.files.root import disk_fault
 
+_GONE = ".pk-gone"
 _BUFFER = 1 << 18
 """Bytes of one write: a pack is thousands of small pieces."""
 
@@ -101,14 +103,16 @@ def remove_file(path: str) -> None:
 def remove_folder(path: str) -> None:
     """Remove a folder and all below it: first renamed aside, so that nobody sees half of it.
 
-    Missing is fine. Links are removed, never followed. Raises EnvironmentFault(disk).
+    Missing is fine. Links are removed, never followed. What a killed removal of the same folder
+    left aside goes, too. Raises EnvironmentFault(disk).
     """
-    aside = f"{path}.{os.getpid()}.pk-gone"
+    aside = f"{path}.{os.getpid()}{_GONE}"
     try:
-        os.rename(path, aside)
-        shutil.rmtree(aside)
-    except FileNotFoundError:
-        return
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(path, aside)
+        for left in abandoned(path, _GONE, running=True):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(left)
     except OSError as error:
         raise disk_fault(error, path, "remove") from error
 

@@ -44,8 +44,9 @@ def locked(
             break
         os.close(handle)  # its holder removed the file with its folder: lock the new one
     try:
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, b"%d\n" % os.getpid(), 0)
+        with contextlib.suppress(OSError):  # a full disk: the lock is held, its holder unnamed
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, b"%d\n" % os.getpid(), 0)
         yield
     finally:
         if remove:

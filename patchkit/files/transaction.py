@@ -155,7 +155,7 @@ def _write_journal(
     for path, file in new.items():
         before = old[path]
         if before is not None:
-            write_file(os.path.join(at, before.oid), before.data)
+            write_file(os.path.join(at, before.oid), before.data, tidy=False)
         paths[path] = [
             before.oid if before else None,
             before.mode if before else None,

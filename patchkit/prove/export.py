@@ -14,8 +14,7 @@ from pathlib import Path
 from patchkit.derive.proof_text import data_files, files_of, imports_of, kinds
 from patchkit.engine.model import EXECUTABLE, REGULAR, File
 from patchkit.errors import Finding, Refused, Where
-from patchkit.files.atomic import make_folder
-from patchkit.files.root import Root
+from patchkit.files.publish import publish, take_back
 from patchkit.prove.prove import Target
 from patchkit.prove.trees import Trees
 from patchkit.store.tree import StoreTree
@@ -47,6 +46,7 @@ def export(trees: Trees, targets: Sequence[Target], pin: str, folder: str) -> tu
     if not wanted:
         names = ", ".join(t.proof.patch for t in targets) or "none"
         raise _refused("no proof has a test for a GPU", "a test marked gpu", names)
+    take_back(folder)
     if os.path.lexists(folder):
         raise _refused("the folder is there already", "a new folder", folder)
     base = trees.base.tree(trees.store)
@@ -74,11 +74,9 @@ def export(trees: Trees, targets: Sequence[Target], pin: str, folder: str) -> tu
         raise _refused(
             "the export is too large", f"at most {LIMIT:,} bytes", f"{size:,}", "name fewer patches"
         )
-    make_folder(folder)
-    root = Root(folder)
-    for path, data in sorted(files.items()):
-        mode = EXECUTABLE if path == "run.sh" else REGULAR
-        root.put(path, File(data, mode), sync=False)
+    modes = {path: EXECUTABLE if path == "run.sh" else REGULAR for path in files}
+    made = {path: File(data, modes[path]) for path, data in files.items()}
+    publish(folder, made, "prove --export")
     return tuple(t.proof.patch for t in wanted)
 
 

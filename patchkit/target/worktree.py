@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from patchkit.engine.model import GITLINK, File
 from patchkit.errors import Finding, Refused, Where, unreadable
 from patchkit.files.atomic import make_folder, move_folder, read_file, write_file
-from patchkit.files.growing import remove_folder
+from patchkit.files.growing import remove_file, remove_folder
 from patchkit.files.lock import locked
 from patchkit.files.root import Root
-from patchkit.files.transaction import Recovered, change, recover
+from patchkit.files.transaction import Recovered, change, pending, recover
 from patchkit.store.pipes import ObjectReader
 from patchkit.store.repo import Store
 from patchkit.store.tree import StoreTree
@@ -34,6 +34,8 @@ from patchkit.target.checkout import (
 )
 
 STATE = os.path.join(".git", "patchkit", "state.json")
+NEXT = STATE + ".next"
+"""The new record until the journal has gone: which of the two counts, the journal says."""
 JOURNAL = os.path.join(".git", "patchkit", "journal")
 FORMAT = 1
 
@@ -114,7 +116,7 @@ def made_for(to: str | os.PathLike[str]) -> tuple[str, str, str]:
     """
     at = os.path.abspath(to)
     state = _read_state(at)
-    body = json.loads(read_file(os.path.join(at, STATE)))
+    body = json.loads(read_file(_record(at)))
     return str(body.get("pin", "")), str(body.get("stack", "")), state.trees[-1]
 
 
@@ -166,7 +168,10 @@ def _sweep(parent: str, name: str) -> None:
 # -- in place --------------------------------------------------------------------------------
 def _update(store: Store, wanted: Wanted, at: str) -> Written:
     root = Root(at)
+    if pending(os.path.join(at, JOURNAL)):
+        remove_file(os.path.join(at, NEXT))  # what it speaks of is taken back
     recovered = recover(root, os.path.join(at, JOURNAL))
+    _keep_record(at)
     state = _read_state(at)
     if recovered is not None:
         _settle(at, state.commits[-1], state.trees[-1], state.tag)
@@ -181,9 +186,10 @@ def _update(store: Store, wanted: Wanted, at: str) -> Written:
 
     def finish() -> None:
         _settle(at, wanted.commits[-1], wanted.trees[-1], wanted.tag)
-        _write_state(at, wanted)
+        _write_state(at, wanted, NEXT)
 
     change(root, changes, os.path.join(at, JOURNAL), what=f"apply to {at}", after=finish)
+    _keep_record(at)
     return Written("updated", len(changes), recovered)
 
 
@@ -264,7 +270,22 @@ def _foreign(store: Store, state: _State, wanted: Wanted, at: str) -> list[Findi
 
 
 # -- state -----------------------------------------------------------------------------------
-def _write_state(at: str, wanted: Wanted) -> None:
+def _record(at: str) -> str:
+    """The file with what was applied: a killed command may have left two."""
+    new = os.path.join(at, NEXT)
+    there = os.path.lexists(new) and not pending(os.path.join(at, JOURNAL))
+    return new if there else os.path.join(at, STATE)
+
+
+def _keep_record(at: str) -> None:
+    """Give the new record its name."""
+    new = os.path.join(at, NEXT)
+    if os.path.lexists(new):
+        write_file(os.path.join(at, STATE), read_file(new))
+        remove_file(new)
+
+
+def _write_state(at: str, wanted: Wanted, name: str = STATE) -> None:
     body = {
         "format": FORMAT,
         "pin": wanted.pin,
@@ -274,12 +295,13 @@ def _write_state(at: str, wanted: Wanted) -> None:
         "trees": list(wanted.trees),
         "generated": sorted(wanted.generated),
     }
-    make_folder(os.path.dirname(os.path.join(at, STATE)))
-    write_file(os.path.join(at, STATE), (json.dumps(body, indent=1) + "\n").encode("ascii"))
+    where = os.path.join(at, name)
+    make_folder(os.path.dirname(where))
+    write_file(where, (json.dumps(body, indent=1) + "\n").encode("ascii"))
 
 
 def _read_state(at: str) -> _State:
-    where = os.path.join(at, STATE)
+    where = _record(at)
     if not os.path.isfile(where) or os.path.islink(os.path.join(at, ".git")):
         raise Refused(
             Finding(

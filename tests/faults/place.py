@@ -3,35 +3,51 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
+import json
 import os
+import pkgutil
+import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import patchkit
+from tests.faults.stopping import GITS, STOPS, git_stopped_at, never
+from tests.faults.writers import watch_writers
 from tests.unit.target.killing import stopped_at
 
-Stop = Callable[[str, tuple[Any, ...]], None]
 State = dict[str, str]
 OURS = (".patchkit", "cache", "home", "said")
 """What a stop may leave in any state: journals, the store, and what the test writes itself."""
 LOCK = ".pk-lock"
 HUNG = 60
 """Seconds after which a command counts as hanging."""
+NEVER = 1 << 30
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended. code: its exit code, or minus the signal; writes: how many calls that
-    change the disk it made (0 where a signal ended it); said: all of its words."""
+    """How a command ended. code: its exit code, or minus the signal; writes, gits: how many calls
+    that change the disk it made, and gits it started (0 where a signal ended it); said: all of
+    its words."""
 
     code: int
     writes: int
+    gits: int
     said: str
+
+
+def warm_up() -> None:
+    """Import all of patchkit here, so that no child has to."""
+    for module in pkgutil.walk_packages(patchkit.__path__, "patchkit."):
+        if ".inside" not in module.name and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    for name in ("rich.table", "rich.console", "unidiff"):
+        importlib.import_module(name)
 
 
 class Place:
@@ -57,19 +73,21 @@ class Place:
         shutil.rmtree(self.at)
         shutil.copytree(self.saved, self.at, symlinks=True)
 
-    def run(self, *args: str, number: int = 1 << 30, stop: Stop | None = None) -> Ended:
-        """`patchkit ARGS` in the folder `mine`, in a child; `stop` is called instead of its
-        `number`-th write."""
+    def run(self, *args: str, number: int = NEVER, kind: str = "") -> Ended:
+        """`patchkit ARGS` in the folder `mine`, in a child; it is stopped at its `number`-th write
+        (or git), in the way `kind`."""
         out = self.at / "said" / "out"
-        count = self.at / "said" / "count"
-        count.unlink(missing_ok=True)
+        told = self.at / "said" / "told"
+        told.unlink(missing_ok=True)
         child = os.fork()
         if child == 0:
-            _child(self.at, args, number, stop or _never, out, count)
+            _child(self.at, args, number, kind, out, told)
         _, status = os.waitpid(child, 0)
         code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-        writes = int(count.read_text()) if count.exists() else 0
-        return Ended(code, writes, out.read_text(errors="replace"))
+        found = json.loads(told.read_text()) if told.exists() else {}
+        assert not found.get("wrong"), f"{args} writes outside the files layer: {found['wrong']}"
+        said = out.read_text(errors="replace")
+        return Ended(code, found.get("writes", 0), found.get("gits", 0), said)
 
     def must(self, *args: str) -> Ended:
         """As `run`; the command must succeed."""
@@ -96,11 +114,39 @@ class Place:
                 found[str(path.relative_to(self.at))] = row
         return found
 
+    def shape(self) -> str:
+        """A digest of every file in the folder, the cache, journals and repositories too.
 
-def _child(
-    at: Path, args: tuple[str, ...], number: int, stop: Stop, out: Path, count: Path
-) -> None:
+        Two stops that leave the same shape have the same future: what a command does next depends
+        on nothing else. Left out: process ids in names and in lock files, times (of files, and
+        those that git's index keeps).
+        """
+        found = hashlib.sha256()
+        for folder, folders, files in os.walk(self.at):
+            folders[:] = sorted(f for f in folders if Path(folder, f) != self.at / "said")
+            for name in sorted([*folders, *files]):
+                path = Path(folder, name)
+                stat = path.lstat()
+                found.update(_PID.sub("PID", str(path)).encode("utf-8", "surrogateescape"))
+                found.update(b"%o" % stat.st_mode)
+                if path.is_symlink():
+                    found.update(os.readlink(path).encode())
+                elif name == "index":
+                    found.update(_git(path.parent.parent, "ls-files", "-s").encode())
+                elif name in files and not name.endswith(("lock", "in-use")):
+                    found.update(hashlib.sha256(path.read_bytes()).digest())
+        return found.hexdigest()
+
+
+_PID = re.compile(
+    r"\.\d+(?=\.pk-|\.part)|(?<=\.pk-new-)\d+|(?<=/tmp_)\w+|(?<=/build/)(?:run|wheel)-\d+"
+)
+"""What a process puts into the names of its unfinished files and folders."""
+
+
+def _child(at: Path, args: tuple[str, ...], number: int, kind: str, out: Path, told: Path) -> None:
     """The command in this (forked) process; never returns."""
+    wrong: list[str] = []
     try:
         handle = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(handle, 1)
@@ -117,16 +163,26 @@ def _child(
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.alarm(HUNG)
         from patchkit.cli.main import main
+        from patchkit.store import git
 
+        # What survives a power cut is `half_written`'s affair; waiting for a disk shows nothing.
+        os.fsync = lambda handle: None
+        git._ALWAYS["GIT_TEST_FSYNC"] = "0"
         code = 0
-        with stopped_at(number, stop) as seen:
+        stop = STOPS.get(kind, never)
+        with (
+            stopped_at(number if kind in STOPS else NEVER, stop) as seen,
+            git_stopped_at(number if kind in GITS else NEVER, kind) as gits,
+        ):
+            watch_writers(wrong)
             try:
                 main()
             except SystemExit as ended:
                 code = ended.code if isinstance(ended.code, int) else 1
+            wrong = list(wrong)
         sys.stdout.flush()
         sys.stderr.flush()
-        count.write_text(str(len(seen)))
+        told.write_text(json.dumps({"writes": len(seen), "gits": len(gits), "wrong": wrong}))
     except BaseException:
         import traceback
 
@@ -134,10 +190,6 @@ def _child(
         sys.stderr.flush()
         os._exit(99)
     os._exit(code)
-
-
-def _never(name: str, args: tuple[Any, ...]) -> None:
-    raise AssertionError(f"{name} was not to be stopped")
 
 
 def _git(at: Path, *args: str) -> str:

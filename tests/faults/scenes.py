@@ -27,13 +27,17 @@ class Scene:
     """setup: makes what stands before. command: the verb. after: the reading command that comes
     next, which says what became of the stopped one. twice: exit codes of the command when it is
     run once more after a stop (1 where it was done already and says so). anew: where the work tree
-    was left half laid out and says so with exit 2, the command that lays it out anew."""
+    was left half laid out and says so with exit 2, the command that lays it out anew. code: its
+    exit code where nothing stops it. resumed: what is typed in place of the command, once a
+    rebase has begun."""
 
     setup: Callable[[Place], None]
     command: tuple[str, ...]
     after: tuple[str, ...] = ("check",)
     twice: tuple[int, ...] = (0,)
     anew: tuple[str, ...] = ()
+    code: int = 0
+    resumed: tuple[str, ...] = ()
 
 
 def empty(place: Place) -> None:
@@ -133,7 +137,7 @@ def patched_package(place: Place) -> None:
     place.must("apply", "../loose.patch", "--installed", "--site", "../site")
 
 
-SCENES = {
+NEAR: dict[str, Scene] = {
     "init": Scene(empty, ("init", "--upstream", "engine", "--source", "../upstream"), (), (0, 1)),
     "lock": Scene(stale, ("lock",)),
     "new": Scene(closed, ("new", "ten", *DAY, *WHO), twice=(0, 1)),

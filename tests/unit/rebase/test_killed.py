@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import SmallProject
 from tests.unit.rebase.ground import git, release, with_sources
+from tests.unit.target import killing
 from tests.unit.target.killing import stopped_at
 
 DAY = "2031-02-03"
@@ -29,11 +30,7 @@ Files = dict[str, bytes]
 
 def half_written(name: str, args: tuple[Any, ...]) -> None:
     """As a power cut: what was being written is half there."""
-    if name == "fsync" and args:
-        try:
-            os.ftruncate(args[0], os.fstat(args[0]).st_size // 2)
-        except OSError:
-            pass  # a folder
+    killing.half_written(name, args)
     os.kill(os.getpid(), signal.SIGKILL)
 
 

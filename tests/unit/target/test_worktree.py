@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.conftest import SmallProject
 
@@ -131,3 +134,24 @@ def test_inside_another_repository_the_tree_is_written(locked: SmallProject) -> 
     apply(locked)
     at = locked.at / "build" / "engine-v1.0"
     assert "DEPTH = 3" in (at / "engine" / "plan.py").read_text()
+
+
+def test_killed_after_its_record_was_written_it_is_taken_back_with_it(
+    locked: SmallProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files are rolled back to what the old record says: a new one would call them foreign."""
+    apply(locked, "--all")
+    at = locked.at / "build" / "engine-v1.0"
+    killed = (
+        "import sys; from patchkit.files import transaction\n"
+        "transaction._drop = lambda at: sys.exit(9)\n"
+        "from patchkit.cli.main import main; main()"
+    )
+    line = ("apply", "--pin", "v1.0", "--source", str(locked.base), "--upto", "deeper")
+    done = subprocess.run([sys.executable, "-c", killed, *line], cwd=locked.at, check=False)
+    assert done.returncode == 9
+    assert "return 90" not in (at / "engine" / "lanes.py").read_text()
+    text = apply(locked, "--all")
+    assert "was undone first" in text
+    assert "return 90" in (at / "engine" / "lanes.py").read_text()
+    assert git(at, "status", "--porcelain") == ""
