@@ -27,7 +27,7 @@ import torch
 
 MARLIN = "moe/marlin_moe_wna16"
 SOURCES = (
-    f"{MARLIN}/generate_kernels.py",
+    "quantization/marlin/generate_kernels.py",
     f"{MARLIN}/kernel.h",
     f"{MARLIN}/marlin_template.h",
     f"{MARLIN}/ops.cu",
@@ -94,7 +94,7 @@ def _generate(csrc: Path, work: Path) -> None:
     """Run the tree's own generator, with fewer quantisations, beside a copy."""
     for name in ("kernel.h", "marlin_template.h", "ops.cu"):
         (work / name).write_bytes((csrc / MARLIN / name).read_bytes())
-    source = (csrc / MARLIN / "generate_kernels.py").read_text()
+    source = (csrc / "quantization/marlin/generate_kernels.py").read_text()
     few = (
         'QUANT_CONFIGS = [c for c in QUANT_CONFIGS if "a_type" not in c and ('
         'c.get("s_type") == "kFE4M3fn" or c["b_type"] == "kU4B8")]\n'
@@ -106,7 +106,7 @@ def _generate(csrc: Path, work: Path) -> None:
     source = source.replace("def remove_old_kernels", few + "def remove_old_kernels")
     script = work / "generate_few.py"
     script.write_text(source)
-    subprocess.run([sys.executable, str(script), "9.0"], check=True)
+    subprocess.run([sys.executable, str(script), "9.0", str(work)], check=True)
 
 
 def _arch() -> str:
