@@ -25,6 +25,7 @@ PACKED = (
     "errors.py",
     "engine/*.py",
     "files/__init__.py",
+    "files/abandoned.py",
     "files/atomic.py",
     "files/growing.py",
     "files/keeping.py",
