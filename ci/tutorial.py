@@ -92,7 +92,7 @@ def masked(text: str) -> str:
     text = re.sub(r"\b[0-9a-f]{64}\b", "(64 digits)", text)
     text = re.sub(r"(?m)^(size: +)\d+ bytes", r"\1… bytes", text)
     text = re.sub(r"\bseries [0-9a-f]{12}\b", "series …", text)
-    text = re.sub(r"\d+ bytes, sha256 \w+", "… bytes, sha256 …", text)
+    text = re.sub(r"\d+ bytes, sha256 .*", "… bytes, sha256 …", text)
     return re.sub(r"Sha256: .*", "Sha256: …", text)
 
 
