@@ -77,7 +77,8 @@ def forked(
             told_header = header_of(one, None, "")
             if not told_header.header.subject:
                 plain = replace(told_header.header, subject=f"Commit {one.commit[:12]}")
-                said = (*told_header.said, "the commit has no message")
+                known = [words for words in told_header.said if not words.startswith("no subject")]
+                said = (*known, "the commit has no message")
                 told_header = replace(told_header, header=plain, said=said)
             made = told_header.name or from_subject(told_header.header.subject)
             made = free_name(patch_name(name) if name is not None else made, names)

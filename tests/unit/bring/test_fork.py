@@ -151,6 +151,7 @@ def test_a_commit_without_a_message_has_its_id_for_a_subject(
     done = mine.run("import", "--commits", "v1.0..bare", "--from", str(served.at))
     assert done.code == 0, done.text
     assert "the commit has no message" in done.out
+    assert "no subject" not in done.out
     assert f"Subject: Commit {commit}\n" in (mine.series / f"commit-{commit}.patch").read_text()
 
 
