@@ -134,6 +134,7 @@ def _key(upstream: Upstream, pin: Pin, stack: Stack, lock: Lock) -> str:
     facts = [
         [upstream.kind, upstream.pypi, upstream.package, upstream.root],
         [pin.name, pin.commit, pin.commit_prefix, sorted(pin.files.items())],
+        sorted([*where, commit] for where, commit in pin.sources.items()),
         [stack.name, sorted(stack.guards)],
         series_digest(lock, chain.patches) if chain is not None else "",
         sorted(chain.trees.items()) if chain is not None else [],

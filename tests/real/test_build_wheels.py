@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -38,9 +39,22 @@ def patchkit(*args: str, umask: int = 0o022, code: int = 0, **env: str) -> dict[
 
 
 @pytest.fixture(scope="module")
-def overlay(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """The default stack's overlay wheel."""
-    return patchkit("build", "--pin", PIN, "-o", str(tmp_path_factory.mktemp("first")))
+def cells() -> dict[str, list[str]]:
+    """The matrix as a workflow reads it: a cell's id -> the words of its command."""
+    line = [sys.executable, "-m", "patchkit", "-C", str(ROOT), "matrix", "--format", "github"]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    return {
+        cell["id"]: shlex.split(cell["command"])[1:] for cell in json.loads(done.stdout)["include"]
+    }
+
+
+@pytest.fixture(scope="module")
+def overlay(
+    cells: dict[str, list[str]], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, object]:
+    """The default stack's overlay wheel, by the command of its cell."""
+    command = cells[f"{PIN}-default-overlay-x86_64-cu130"]
+    return patchkit(*command, "-o", str(tmp_path_factory.mktemp("first")))
 
 
 def test_an_overlay_is_the_same_from_another_folder_umask_and_time_zone(
@@ -48,7 +62,8 @@ def test_an_overlay_is_the_same_from_another_folder_umask_and_time_zone(
 ) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     out = str(tmp_path / "a" / "longer" / "folder")
-    again = patchkit("build", "--pin", PIN, "-o", out, umask=0o077, TZ="Asia/Tokyo", LC_ALL="C")
+    line = ("build", "--pin", PIN, "--arch", "x86_64", "-o", out)
+    again = patchkit(*line, umask=0o077, TZ="Asia/Tokyo", LC_ALL="C")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert again["sha256"] == overlay["sha256"]
     assert again["content"] == overlay["content"]
@@ -98,9 +113,9 @@ def test_another_release_is_refused_and_nothing_is_written(
     assert not out.exists()
 
 
-def test_an_empty_wheel_is_the_same_twice(tmp_path: Path) -> None:
+def test_an_empty_wheel_is_the_same_twice(cells: dict[str, list[str]], tmp_path: Path) -> None:
     line = ("build", "--pin", PIN, "--how", "empty", "-o")
-    first = patchkit(*line, str(tmp_path / "a"))
+    first = patchkit(*cells[f"{PIN}-default-empty-x86_64-py3.11"], "-o", str(tmp_path / "a"))
     second = patchkit(*line, str(tmp_path / "b" / "c"), umask=0o077, TZ="Asia/Tokyo", LC_ALL="C")
     assert first["sha256"] == second["sha256"]
     assert str(first["version"]).startswith("0.30.0+empty.pk")

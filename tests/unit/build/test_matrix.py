@@ -74,6 +74,15 @@ def test_only_what_a_change_touches_is_affected(wheels: SmallProject) -> None:
     assert set(cells(wheels)) == set(before), "ids do not change with the series"
 
 
+def test_another_commit_of_a_source_touches_the_pins_cells(wheels: SmallProject) -> None:
+    pins = wheels.at / "pins.toml"
+    row = '[pins."v1.0".sources]\n"https://x.invalid/deep.git v1" = "' + "a" * 40 + '"\n'
+    pins.write_text(pins.read_text().replace("[stacks.default]", f"{row}\n[stacks.default]"))
+    assert set(cells(wheels, "--affected-since", "HEAD")) == set(cells(wheels))
+    git(wheels, "commit", "-qam", "a source")
+    assert cells(wheels, "--affected-since", "HEAD") == {}
+
+
 def test_an_unknown_revision_is_named(wheels: SmallProject) -> None:
     done = wheels.run("matrix", "--affected-since", "no-such-branch")
     assert done.code == 1
