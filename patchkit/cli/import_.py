@@ -35,7 +35,9 @@ def run(
     context: typer.Context,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE|DIR]...", help="Diffs, mails (- is a pipe), or one quilt folder."),
+        typer.Argument(
+            metavar="[FILE|DIR]...", help="Diffs, mails (- is a pipe), or one quilt folder."
+        ),
     ] = None,
     pull: Annotated[
         str | None,
