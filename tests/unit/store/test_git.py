@@ -26,6 +26,7 @@ def hostile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         "GIT_PAGER",
     ]:
         monkeypatch.setenv(name, "/nowhere")
+    monkeypatch.chdir(tmp_path)  # the clone that the tests stand in may state a name, too
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "user.name")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "Counted")
