@@ -86,7 +86,31 @@ def carry(
             clashes.append(merged)
         else:
             out[path] = merged
+    for new, old in _names_of_the_gone(before, changes, now, done).items():
+        del out[new]
+        clashes.append(Clash(new, f"is {show_path(old)} under another name, and that is gone"))
     return Carried(out, tuple(clashes))
+
+
+def _names_of_the_gone(
+    before: Files, changes: Mapping[str, File | None], now: Files, done: set[str]
+) -> dict[str, str]:
+    """New path -> old path of files that the patch moves without saying so, where the old one has
+    gone from the new base: what somebody removed does not come back under another name unseen."""
+    gone = {
+        path: file
+        for path, made in changes.items()
+        if made is None and path not in done and now.get(path) is None
+        if (file := before.get(path)) is not None
+    }
+    found: dict[str, str] = {}
+    for new, made in changes.items() if gone else ():
+        if made is None or new in done or before.get(new) or now.get(new):
+            continue
+        old = next((path for path, file in gone.items() if same(file, made)), None)
+        if old is not None:
+            found[new] = old
+    return found
 
 
 def is_whole(

@@ -97,3 +97,15 @@ def test_a_clash_names_the_hunk_and_shows_both_sides() -> None:
     assert finding.where.hunk == 2
     assert finding.details == ("there now:", "  z", "the patch makes:", "  y")
     assert finding.next == "do this"
+
+
+def test_a_file_that_is_gone_does_not_come_back_under_another_name() -> None:
+    file = File(b"a\n")
+    before = MemoryTree({"one.py": file})
+    changes = {"one.py": None, "two.py": file}
+    carried = carry(before, changes, MemoryTree({}))
+    assert [(clash.path, clash.reason) for clash in carried.clashes] == [
+        ("two.py", "is one.py under another name, and that is gone")
+    ]
+    assert not carry(before, changes, before).clashes
+    assert not carry(before, changes, MemoryTree({"two.py": file})).clashes
