@@ -138,9 +138,9 @@ FAR: dict[str, Scene] = {
     "rebase-conflict": Scene(
         contrary, (*ONTO, *DAY), ("rebase", "status"), (1,), code=1, resumed=ONTO
     ),
-    "rebase-continue": Scene(settled, ("rebase", "--continue"), ("rebase", "status"), (0, 2)),
-    "rebase-skip": Scene(stopped, ("rebase", "--skip", "nine"), ("rebase", "status"), (0, 2)),
-    "rebase-abort": Scene(stopped, ("rebase", "--abort"), ("rebase", "status"), (0, 2)),
+    "rebase-continue": Scene(settled, ("rebase", "--continue"), ("rebase", "status"), (0, 1, 2)),
+    "rebase-skip": Scene(stopped, ("rebase", "--skip", "nine"), ("rebase", "status"), (0, 1, 2)),
+    "rebase-abort": Scene(stopped, ("rebase", "--abort"), ("rebase", "status"), (0, 1, 2)),
     "build": Scene(
         packed, ("build", "--base-wheel", WHEEL, "--sha256", "{sha256}", "-o", "../out"), ()
     ),
