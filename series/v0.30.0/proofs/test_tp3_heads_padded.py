@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """With VLLM_QWEN4_EXP_TP_PAD=1 three ranks load a checkpoint of 24/2 and 16/48 heads
-and give the logits of one rank: target and MTP draft, BF16 and FP8, prefill and
+each give the logits of one rank: target and MTP draft, BF16 and FP8, prefill and
 decode; what the added heads contribute is exactly zero.
 """
 
@@ -60,7 +60,7 @@ def ran(world, work, *args):
     return results
 
 
-def whole_model(rank, path, decode):
+def whole_model(rank, path):
     rank.join(path, drafts=2).load(draft=True).allocate()
     inputs = {}
 
@@ -78,9 +78,8 @@ def whole_model(rank, path, decode):
     context = torch.full((2, 2), TEXT["eos_token_id"], dtype=torch.int32)
     # Two requests, 5 and 2 tokens long, and then a token more of each.
     steps = [rank.step(tokens[:7], [5, 2], [5, 2], context)]
-    if decode:
-        context = torch.stack((tokens[3:5], tokens[5:7])).to(torch.int32)
-        steps.append(rank.step(tokens[7:], [1, 1], [6, 3], context))
+    context = torch.stack((tokens[3:5], tokens[5:7])).to(torch.int32)
+    steps.append(rank.step(tokens[7:], [1, 1], [6, 3], context))
     dtypes = {
         module: str(layer.weight.dtype)
         for module, layer in (
@@ -111,26 +110,22 @@ def plain_layers(rank, path):
     return out
 
 
-def compared(path, decode):
-    three = ran(3, whole_model, path, decode)
-    (one,) = ran(1, whole_model, path, decode)
+def compared(path):
+    three = ran(3, whole_model, path)
+    (one,) = ran(1, whole_model, path)
     for step, expected in enumerate(one["steps"]):
         for name, logits in expected.items():
             assert logits.isfinite().all()
             assert logits.shape[-1] == TEXT["vocab_size"]
-            got = three[0]["steps"][step][name]
-            assert ranks.relative_error(got, logits) < BF16, (step, name)
-            assert (got - logits).abs().max() < 0.05, (step, name)
-    return one, three
-
-
-# -------------------------------------------------------------------- the witnesses
-@pytest.mark.witness
-def test_three_ranks_give_the_logits_of_one(tmp_path):
-    _, three = compared(write(tmp_path), decode=True)
+            for rank, got in enumerate(three):
+                got = got["steps"][step][name]
+                assert ranks.relative_error(got, logits) < BF16, (rank, step, name)
+                assert (got - logits).abs().max() < 0.05, (rank, step, name)
     # Heads 24 to 35 are the last rank's, of 48 GDN heads it has 12 and six added.
     per_head = TEXT["linear_value_head_dim"]
     for rank, got in enumerate(three):
+        for name in ("gdn", "qsa", "draft"):
+            assert len(got["inputs"][name]) == 2, name
         for name in ("qsa", "draft"):
             norms = [float(x.float().norm()) for x in got["inputs"][name]]
             assert all(norm == 0 for norm in norms) == (rank == 2), (name, norms)
@@ -138,11 +133,18 @@ def test_three_ranks_give_the_logits_of_one(tmp_path):
             assert x.shape[1] == 18 * per_head
             added = x[:, 12 * per_head :]
             assert (float(added.float().norm()) == 0) == (rank == 2)
+    return one, three
+
+
+# -------------------------------------------------------------------- the witnesses
+@pytest.mark.witness
+def test_three_ranks_give_the_logits_of_one(tmp_path):
+    compared(write(tmp_path))
 
 
 @pytest.mark.witness
 def test_three_ranks_give_the_logits_of_one_in_fp8(tmp_path):
-    one, three = compared(write(tmp_path, fp8=True), decode=False)
+    one, three = compared(write(tmp_path, fp8=True))
     for got in (one, *three):
         assert set(got["dtypes"].values()) == {"torch.float8_e4m3fn"}
 
