@@ -31,7 +31,8 @@ def files_of(module: Path) -> dict[str, bytes]:
             if helper.is_file():
                 todo.append(helper)
         for helper in folder.glob("_*.py"):
-            if helper.name.encode() in data or helper.stem.encode() in data:
+            named = helper.name.encode() in data or helper.stem.encode() in data
+            if named and helper.is_file():
                 todo.append(helper)
     return dict(sorted(seen.items()))
 

@@ -26,7 +26,8 @@ from typing import Any
 from patchkit.derive.project import Project
 from patchkit.derive.proof_text import digest, kinds
 from patchkit.derive.proofs import module_of, proof_module
-from patchkit.errors import Finding, Refused, Where
+from patchkit.errors import Finding, PatchkitError, Refused, Where
+from patchkit.files.atomic import read_file
 from patchkit.series.folder import PROOFS
 from patchkit.series.header import Header
 from patchkit.series.lockfile import Blob, Chain, Lock
@@ -77,7 +78,7 @@ def parse_record(data: bytes, name: str) -> Record:
     """Read a record. Raises Refused(bad-record) with everything that is missing or wrong."""
     try:
         body = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refused(_bad(name, "JSON", str(error))) from error
     wrong = list(_faults(body, name))
     if wrong:
@@ -185,8 +186,8 @@ def standing(project: Project, pin: str, patch: str, header: Header) -> tuple[st
     path = record_path(module.parent.parent, patch)
     if not reason and "cpu" not in have:
         try:
-            words = f"gpu {parse_record(path.read_bytes(), path.name).facts['date'][:10]}"
-        except (OSError, Refused):
+            words = f"gpu {parse_record(read_file(path), path.name).facts['date'][:10]}"
+        except PatchkitError:
             reason = "it needs a GPU, and no result is recorded"
     return ("not proven", reason) if reason else (words, "")
 
@@ -237,7 +238,7 @@ def check_records(project: Project, pin: str, lock: Lock) -> Iterator[Finding]:
             continue
         name = f"series/{pin}/{PROOFS}/{RESULTS}/{path.name}"
         try:
-            record = parse_record(path.read_bytes(), name)
+            record = parse_record(read_file(path), name)
         except Refused as refusal:
             yield from refusal.findings
             continue

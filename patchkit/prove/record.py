@@ -64,7 +64,7 @@ def file_results(
 def _result(data: bytes, name: str, pin: str) -> dict[str, Any]:
     try:
         body = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refused(_bad(name, None, "JSON", str(error))) from error
     if not isinstance(body, dict) or not isinstance(body.get("patches"), dict):
         raise Refused(_bad(name, None, "a result of an exported run.sh", "no patches in it"))
@@ -157,7 +157,7 @@ def _record(
 
 def _written_by_people(place: Path) -> dict[str, Any]:
     try:
-        body = json.loads(place.read_bytes())
-    except (OSError, ValueError):
+        body = json.loads(place.read_bytes()) if place.is_file() else {}
+    except (OSError, ValueError, RecursionError):
         return {}
     return {key: body[key] for key in KEPT if key in body} if isinstance(body, dict) else {}

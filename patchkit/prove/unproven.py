@@ -22,7 +22,7 @@ def reasons(series_folder: Path, patch: str) -> dict[str, str]:
     if not path.is_file():
         return {}
     out = {}
-    for line in path.read_text("utf-8").splitlines():
+    for line in path.read_text("utf-8", "replace").splitlines():
         place, colon, reason = line.partition(": ")
         if colon and not line.startswith("#"):
             out[place.strip()] = reason.strip()

@@ -103,7 +103,7 @@ def results_of(folder: Path, patch: str) -> tuple[Recorded, ...]:
 def _recorded(name: str, data: bytes) -> Recorded:
     try:
         body = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return Recorded(name, (("unreadable", "the file is not JSON"),), "")
     if not isinstance(body, Mapping):
         return Recorded(name, (), json.dumps(body, indent=1, ensure_ascii=False)[:_SHOWN])
