@@ -43,12 +43,13 @@ def build(inputs: Inputs, given: BaseWheel, out: str, progress: Progress = silen
         _refuse(_identity(inputs, wheel, version))
         contents = read_all(wheel, progress)
         check_record(wheel, contents)
-        found = basematch.compare(inputs.known, inputs.base, contents, wheel.file_name, inputs.pin)
+        # Of a wheel of something else, what stands in the way of the changes is of no use.
+        _refuse(basematch.compare(inputs.known, inputs.base, contents, wheel.file_name, inputs.pin))
         changes = sort_out(inputs.known, inputs.differing, wheel.members)
         way_out = (
             f"patchkit build --pin {inputs.pin.name} --stack {inputs.selection.name} --how cuda"
         )
-        found += refuse(inputs.known, changes, inputs.base, wheel.members, inputs.title, way_out)
+        found = refuse(inputs.known, changes, inputs.base, wheel.members, inputs.title, way_out)
         _refuse(found)
         version, parts = _parts(inputs, wheel, named, version, contents, changes)
         file_name = f"{named.name}-{version}-{named.rest}.whl"
