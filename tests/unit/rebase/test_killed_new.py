@@ -19,7 +19,7 @@ def extended(ground: Ground) -> None:
     clean(ground)
     assert ground.run(*START, "--date", DAY)[0] == 0
     project = SmallProject(ground.at, ground.at / "sources" / "v1.0")
-    project.edited("more", "engine/__init__.py", "engine.\"\"\"\n", "engine.\"\"\"\nMORE = 1\n")
+    project.edited("more", "engine/__init__.py", 'engine."""\n', 'engine."""\nMORE = 1\n')
     shutil.rmtree(Path(ground.at, "work"))
     assert ground.run("lock", "--pin", "v1.0")[0] == 0
 
