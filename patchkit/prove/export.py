@@ -47,7 +47,7 @@ def export(trees: Trees, targets: Sequence[Target], pin: str, folder: str) -> tu
         names = ", ".join(t.proof.patch for t in targets) or "none"
         raise _refused("no proof has a test for a GPU", "a test marked gpu", names)
     take_back(folder)
-    if os.path.lexists(folder):
+    if os.path.lexists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
         raise _refused("the folder is there already", "a new folder", folder)
     base = trees.base.tree(trees.store)
     native = any(_names_sources(trees, t) for t in wanted)

@@ -21,6 +21,7 @@ def publish(to: str, files: Mapping[str, bytes]) -> int:
     """
     make_folder(to)
     root = Root(to)
+    root.sweep(MARK)  # of a run that was killed while it wrote the first file
     mark = root.get(MARK)
     if mark is None and os.listdir(to):
         raise Refused(
