@@ -16,7 +16,7 @@ from patchkit.build.basewheel import wheel_name
 from patchkit.build.changes import needs_build
 from patchkit.derive.builds import paths_of
 from patchkit.derive.project import Project
-from patchkit.errors import Finding, Refused, Where
+from patchkit.errors import Refused
 from patchkit.series.folder import Series
 from patchkit.series.lockfile import FILE as LOCK
 from patchkit.series.lockfile import Lock
@@ -183,34 +183,17 @@ def _stacks(pins: Pins) -> list[Stack]:
     return list(have.values())
 
 
-def since(project: Project, revision: str) -> tuple[Read, bool]:
+def since(project: Project, name: str) -> tuple[Read, bool]:
     """How to read the project as it was at a git revision, and whether the tool changed since.
 
     Raises Refused(unsupported) where git does not know the revision.
     """
+    from patchkit.build.revision import Revision
     from patchkit.store import git
 
     at = str(project.folder)
+    revision = Revision(at, name)
     # The project may stand below the repository's top.
     extra = {"GIT_CEILING_DIRECTORIES": ""}
-    asked = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"]
-    done = git.attempt(asked, cwd=at, extra=extra)
-    if done.returncode != 0:
-        raise Refused(
-            Finding(
-                "unsupported",
-                "git knows no such revision here",
-                Where(file=at),
-                expected="a branch, tag or commit of the project's repository",
-                found=revision,
-                next="fetch its history: git fetch --unshallow",
-            )
-        )
-    commit = done.stdout.decode("ascii").strip()
-
-    def read(path: str) -> bytes | None:
-        shown = git.attempt(["show", f"{commit}:./{path}"], cwd=at, extra=extra)
-        return shown.stdout if shown.returncode == 0 else None
-
-    changed = git.attempt(["diff", "--quiet", commit, "--", *TOOL], cwd=at, extra=extra)
-    return read, changed.returncode != 0
+    changed = git.attempt(["diff", "--quiet", revision.commit, "--", *TOOL], cwd=at, extra=extra)
+    return revision.read, changed.returncode != 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -87,6 +88,46 @@ def test_an_unknown_revision_is_named(wheels: SmallProject) -> None:
     done = wheels.run("matrix", "--affected-since", "no-such-branch")
     assert done.code == 1
     assert "no-such-branch" in done.text
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "^", "HEAD~99", "HEAD:", "HEAD:pins.toml", ":/a source", "@{u}", "..", "-p", "\x1b[2J"],
+)
+def test_what_names_no_commit_is_refused(wheels: SmallProject, name: str) -> None:
+    done = wheels.run("matrix", f"--affected-since={name}")
+    assert done.code == 1
+    assert "git knows no such revision here" in done.text
+    assert "\x1b[2J" not in done.text
+
+
+def test_no_variable_of_the_callers_leads_to_another_repository(
+    wheels: SmallProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheels.edited("more", "engine/plan.py", "WIDTH = 8\n", "WIDTH = 9\n", "wide")
+    assert wheels.run("lock", "--source", str(wheels.base)).code == 0
+    for name in ("GIT_DIR", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_INDEX_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "nowhere"))
+    found = cells(wheels, "--affected-since", "HEAD")
+    assert {cell["stack"] for cell in found.values()} == {"wide"}
+
+
+def test_a_project_below_the_top_of_its_repository(wheels: SmallProject, tmp_path: Path) -> None:
+    from patchkit.build.revision import Revision
+
+    below = wheels.at / "series"
+    name = next(p.name for p in sorted(below.glob("*/series")) for p in [p.parent])
+    was = Revision(str(below), "HEAD")
+    assert was.read(f"{name}/series") == (below / name / "series").read_bytes()
+    assert was.read(name) is None
+    assert was.read("pins.toml") is None
+
+
+def test_a_project_in_no_repository_says_so(wheels: SmallProject) -> None:
+    (wheels.at / ".git").rename(wheels.at / "git-elsewhere")
+    done = wheels.run("matrix", "--affected-since", "HEAD")
+    assert done.code == 1
+    assert "the project is in no git repository" in done.text
 
 
 def test_a_native_stack_is_compiled_on_machines_of_ones_own(
