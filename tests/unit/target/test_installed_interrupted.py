@@ -51,7 +51,7 @@ def with_bundle(site: Site, at: Path) -> int:
     ("number", "said"),
     [
         (1, "an interrupted command was undone first: it had changed no file yet"),
-        (26, "an interrupted apply was undone first: it had changed no file yet"),
+        (32, "an interrupted apply was undone first: it had changed no file yet"),
         (45, "file(s) put back"),
     ],
 )
@@ -89,7 +89,7 @@ def test_what_was_undone_is_said_though_the_command_is_then_refused(site: Site) 
 
 def test_what_was_undone_is_said_though_the_disk_fails_after_it(site: Site) -> None:
     before = site.look()
-    broken(site, 26)
+    broken(site, 32)
     with stopped_at(60, refusing(NO_SPACE)), pytest.raises(EnvironmentFault) as fault:
         apply_pins(site.sites, [two_patches().packet()])
     assert fault.value.findings[0].message.startswith("an interrupted apply was undone first")
