@@ -14,16 +14,12 @@ if TYPE_CHECKING:
     from git import Commit, Repo
 
 
-_ODD = (LookupError, ValueError, TypeError, AttributeError, NotImplementedError, OSError)
-"""What GitPython raises besides its own errors where a name is none: `^`, `:/x`, `@{u}`."""
-
-
 class Revision:
     """What the project in `folder` held at the revision `name`.
 
-    It is the user's own repository, yet no process but `git cat-file` is started for it, and none
-    of the caller's GIT_ variables leads it elsewhere. Raises Refused(unsupported) where no
-    repository holds the folder, or it knows no such revision.
+    It is the user's own repository, yet nothing that its settings name is run, and none of the
+    caller's GIT_ variables leads elsewhere. Raises Refused(unsupported) where no repository holds
+    the folder, or it knows no such revision.
     """
 
     def __init__(self, folder: str, name: str) -> None:
@@ -47,15 +43,12 @@ class Revision:
         return bytes(found.data_stream.read()) if found.type == "blob" else None
 
     def _found(self, name: str) -> Commit:
-        from git import GitError
-        from git.exc import ODBError
-
-        try:
-            found = self._repo.commit(name)
-            found.tree  # noqa: B018  a shallow clone may know a commit by its id alone
-            return found
-        except (GitError, ODBError, *_ODD) as fault:
-            raise self._unknown(name) from fault
+        asked = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
+        # The project may stand below the repository's top.
+        done = store_git.attempt(asked, cwd=self.folder, extra={"GIT_CEILING_DIRECTORIES": ""})
+        if done.returncode != 0:
+            raise self._unknown(name)
+        return self._repo.commit(done.stdout.decode("ascii").strip())
 
     def _unknown(self, name: str) -> Refused:
         return Refused(
@@ -65,7 +58,7 @@ class Revision:
                 Where(file=self.folder),
                 expected="a branch, tag or commit of the project's repository",
                 found=name or "an empty name",
-                next="fetch its history: git fetch --unshallow",
+                next="git log --oneline --all shows what is here; git fetch brings what is not",
             )
         )
 

@@ -15,9 +15,10 @@ from patchkit.errors import Finding, Refused, Where
 __all__ = ["MAX_BYTES", "MAX_LINES", "Scan", "names_of", "parse", "scan"]
 
 MAX_BYTES = 64 * 1024 * 1024
-MAX_LINES = 2_000_000
-"""A line takes some 220 bytes of memory beside its own: 64 MB of empty ones would take 7 GB."""
 """Bytes of the largest patch file that is read."""
+MAX_LINES = 2_000_000
+"""Its most lines. One takes some 220 bytes of memory beside its own: 64 MB of empty ones would
+take many GB."""
 
 
 def parse(data: bytes, name: str, *, recount: bool = False) -> Patch:
