@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,16 +14,32 @@ from patchkit.files.growing import remove_folder
 BUILD = "build"
 """Below the cache folder: environments, and the throw-away copies."""
 
+_DAY = 86_400
+
 
 @contextmanager
 def scratch(root: str, name: str) -> Iterator[str]:
-    """An empty folder of this process below the cache folder `root`."""
+    """An empty folder of this process below the cache folder `root`.
+
+    Those that killed processes left go, a day later: containers that share a cache do not see each
+    other's processes, and a build that runs in one must not lose its folder to another.
+    """
     place = os.path.join(root, BUILD, name)
     at = f"{place}-{os.getpid()}"
-    for left in (*abandoned(place, "", "-"), at):
-        remove_folder(left)
+    for left in abandoned(place, "", "-"):
+        if _untouched(left):
+            remove_folder(left)
+    remove_folder(at)
     make_folder(at)
     try:
         yield at
     finally:
         remove_folder(at)
+
+
+def _untouched(folder: str) -> bool:
+    """Whether nothing was put into the folder for a day."""
+    try:
+        return time.time() - os.stat(folder).st_mtime > _DAY
+    except OSError:
+        return False
