@@ -25,3 +25,10 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 def bench(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setenv("PATCHKIT_CACHE", os.fspath(cache))
     return make_bench(tmp_path)
+
+
+@pytest.fixture
+def came(tmp_path: Path) -> Path:
+    at = tmp_path / "came"
+    at.mkdir()
+    return at

@@ -2,89 +2,28 @@
 
 from __future__ import annotations
 
-import base64
-import io
-import quopri
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from patchkit.authoring.importing import How, bring
-from patchkit.authoring.incoming import arrive, split_mails
+from patchkit.authoring.importing import How
+from patchkit.authoring.incoming import split_mails
 from patchkit.authoring.names import from_file, from_subject
-from patchkit.authoring.sealing import Ready
-from patchkit.errors import Finding, Refused, UsageFault
+from patchkit.errors import UsageFault
 from patchkit.series.header import parse_header
-from tests.unit.authoring.making import AUTHOR, MOMENT, Bench
-
-LANES = "engine/lanes.py"
-GATES = "engine/gates.py"
-HOW = How(author=AUTHOR)
-BARE = """\
---- a/engine/lanes.py
-+++ b/engine/lanes.py
-@@ -4,5 +4,5 @@
- line 3
- line 4
--line 5
-+line five
- line 6
- line 7
-"""
-MAIL = f"""\
-From 1111111111111111111111111111111111111111 Mon Sep 17 00:00:00 2001
-From: =?UTF-8?q?J=C3=B6rg?= <j@example.org>
-Date: Wed, 1 Jan 2031 10:00:00 +0100
-Subject: [PATCH 1/2] [Bugfix][Core] Name line five
-
-It was a digit.
----
- engine/lanes.py | 2 +-
- 1 file changed, 1 insertion(+), 1 deletion(-)
-
-diff --git a/engine/lanes.py b/engine/lanes.py
-index 1111111..2222222 100644
-{BARE}--{" "}
-2.39.5
-
-"""
-
-
-def put(bench: Bench, *paths: Path | str, how: How = HOW, **options: object) -> Ready:
-    name = options.pop("name", None)
-    with bench.session() as (held, standing):
-        folder = str(bench.series)
-        arrived = arrive(map(str, paths), standing.names, folder=folder, name=name)  # type: ignore[arg-type]
-        ready = bring(standing, arrived, how, MOMENT, **options)  # type: ignore[arg-type]
-        held.commit(ready, "import")
-        return ready
-
-
-def refused(bench: Bench, *paths: Path | str, how: How = HOW, **options: object) -> list[Finding]:
-    before = bench.snapshot()
-    with pytest.raises(Refused) as refusal:
-        put(bench, *paths, how=how, **options)
-    assert bench.snapshot() == before
-    return list(refusal.value.findings)
-
-
-def said(ready: Ready, patch: str) -> str:
-    return "; ".join(next(row.said for row in ready.rows if row.patch == patch))
-
-
-@pytest.fixture
-def came(tmp_path: Path) -> Path:
-    at = tmp_path / "came"
-    at.mkdir()
-    return at
-
-
-def write(at: Path, text: str | bytes) -> Path:
-    at.write_bytes(text.encode() if isinstance(text, str) else text)
-    return at
+from tests.unit.authoring.importing import (
+    BARE,
+    GATES,
+    LANES,
+    MAIL,
+    put,
+    refused,
+    said,
+    write,
+)
+from tests.unit.authoring.making import AUTHOR, Bench
 
 
 def test_a_bare_diff_gets_a_header_and_full_ids(bench: Bench, came: Path) -> None:
@@ -140,65 +79,6 @@ def test_the_root_is_found_and_said(
     assert words in said(ready, "x.patch")
     assert b"--- a/engine/lanes.py\n+++ b/engine/lanes.py\n" in bench.patches()["x.patch"]
     assert bench.check() == []
-
-
-def test_a_patch_with_crlf_for_a_file_without_is_read_with_the_files_ends(
-    bench: Bench, came: Path
-) -> None:
-    ready = put(bench, write(came / "x.patch", BARE.replace("\n", "\r\n")))
-    assert "line ends" in said(ready, "x.patch")
-    assert b"\r" not in bench.patches()["x.patch"]
-    assert bench.check() == []
-
-
-def test_a_patch_with_crlf_that_the_tree_has_is_there_already(bench: Bench, came: Path) -> None:
-    bench.add_patch("five", (LANES, "line 5\n", "line five\n"))
-    ours = write(came / "x.patch", BARE.replace("\n", "\r\n"))
-    (finding,) = [f for f in refused(bench, ours) if not f.note]
-    assert (finding.name, finding.where.patch) == ("duplicate", "x.patch")
-    assert "in five.patch already" in finding.message
-
-
-def test_a_patch_with_crlf_that_the_upstream_has_is_upstreamed(bench: Bench, came: Path) -> None:
-    there = BARE.replace("-line 5\n+line five\n", "-line V\n+line 5\n").replace("\n", "\r\n")
-    (finding,) = [f for f in refused(bench, write(came / "y.patch", there)) if not f.note]
-    assert finding.name == "upstreamed"
-    assert "in the upstream already" in finding.message
-    assert finding.next == "leave it out"
-
-
-def test_of_a_patch_with_crlf_the_hunk_that_does_not_hold_is_shown_without_them(
-    bench: Bench, came: Path
-) -> None:
-    other = "@@ -24,5 +24,5 @@\n line 23\n line 24\n-line 25\n+line V\n line 2six\n line 27\n"
-    path = write(came / "x.patch", (BARE + other).replace("\n", "\r\n"))
-    (finding,) = [f for f in refused(bench, path) if not f.note]
-    assert (finding.name, finding.where.hunk) == ("conflict", 2)
-    assert (finding.expected, finding.found) == ("line 2six", "line 26")
-
-
-def test_a_byte_order_mark_goes(bench: Bench, came: Path) -> None:
-    ready = put(bench, write(came / "x.patch", b"\xef\xbb\xbf" + BARE.encode()))
-    assert "byte order mark" in said(ready, "x.patch")
-    assert bench.patches()["x.patch"].startswith(b"From: ")
-
-
-@pytest.mark.parametrize("encoding", ["quoted-printable", "base64"])
-def test_an_encoded_mail_is_decoded_and_said(bench: Bench, came: Path, encoding: str) -> None:
-    head, _, body = MAIL.partition("\n\n")
-    body = body.replace("+line five", "+line fünf = 5")
-    code = quopri.encodestring if encoding == "quoted-printable" else base64.encodebytes
-    mail = f"{head}\nContent-Transfer-Encoding: {encoding}\n\n".encode() + code(body.encode())
-    ready = put(bench, write(came / "x.eml", mail))
-    assert f"{encoding} decoded" in said(ready, "x.patch")
-    assert "+line fünf = 5\n".encode() in bench.patches()["x.patch"]
-    assert b"Content-Transfer" not in bench.patches()["x.patch"]
-
-
-def test_damaged_base64_is_refused(bench: Bench, came: Path) -> None:
-    head = MAIL.partition("\n\n")[0]
-    mail = f"{head}\nContent-Transfer-Encoding: base64\n\nabcde\n"
-    assert [f.name for f in refused(bench, write(came / "x.eml", mail))] == ["encoded-mail"]
 
 
 def test_every_mail_of_a_file_is_a_patch_and_a_cover_letter_is_left_out(
@@ -480,75 +360,3 @@ def test_names_of_subjects() -> None:
     assert from_subject("[Bugfix] Don't `lose` the Lane!") == "bugfix-don-t-lose-the-lane.patch"
     assert from_subject("ÄÖ") == "patch.patch"
     assert len(from_subject("word " * 40)) <= 66
-
-
-TESTS = """\
-diff --git a/tests/test_lanes.py b/tests/test_lanes.py
---- a/tests/test_lanes.py
-+++ b/tests/test_lanes.py
-@@ -1,2 +1,2 @@
- import engine
--assert True
-+assert engine
-"""
-
-
-def test_files_of_a_patch_are_left_out_and_its_text_says_so(bench: Bench, came: Path) -> None:
-    path = write(came / "x.diff", TESTS + f"diff --git a/{LANES} b/{LANES}\n{BARE}")
-    assert "missing-target" in {f.name for f in refused(bench, path)}
-    ready = put(bench, path, how=replace(HOW, exclude=("tests/*",)))
-    assert "left out: tests/test_lanes.py" in said(ready, "x.patch")
-    text = bench.patches()["x.patch"]
-    assert parse_header(text).body == "Left out: tests/test_lanes.py."
-    assert text.count(b"diff --git") == 1
-    assert bench.check() == []
-
-
-def test_an_exclude_that_fits_nothing_or_everything_is_told(bench: Bench, came: Path) -> None:
-    path = write(came / "x.diff", BARE)
-    with pytest.raises(UsageFault) as fault:
-        put(bench, path, how=replace(HOW, exclude=("docs/*",)))
-    (finding,) = fault.value.findings
-    assert "--exclude docs/* matches no file" in finding.message
-    assert "engine/lanes.py" in finding.expected
-    (finding,) = refused(bench, path, how=replace(HOW, exclude=("engine/*",)))
-    assert finding.name == "no-op"
-    assert bench.patches() == {}
-
-
-def test_of_several_mails_one_of_which_nothing_is_left_goes(bench: Bench, came: Path) -> None:
-    tests = MAIL.partition("diff --git")[0].replace("Name line five", "Test it") + TESTS
-    path = write(came / "pr.patch", MAIL + tests)
-    ready = put(bench, path, how=replace(HOW, exclude=("tests/*",)))
-    assert list(bench.patches()) == ["bugfix-core-name-line-five.patch"]
-    assert "all of bugfix-core-test-it.patch is left out" in ready.findings[0].message
-    assert bench.check() == []
-
-
-class Pipe:
-    """Standard input that holds these bytes."""
-
-    def __init__(self, data: bytes) -> None:
-        self.buffer = io.BytesIO(data)
-
-
-def test_a_mail_comes_through_a_pipe_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", Pipe(MAIL.encode()))
-    put(bench, "-")
-    assert list(bench.patches()) == ["bugfix-core-name-line-five.patch"]
-    assert bench.check() == []
-
-
-def test_a_bare_diff_in_a_pipe_needs_a_name(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", Pipe(BARE.encode()))
-    with pytest.raises(UsageFault, match="called nothing"):
-        put(bench, "-")
-    monkeypatch.setattr("sys.stdin", Pipe(BARE.encode()))
-    put(bench, "-", name="five")
-    assert list(bench.patches()) == ["five.patch"]
-
-
-def test_an_empty_pipe_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", Pipe(b"\n"))
-    with pytest.raises(UsageFault, match="nothing came from standard input"):
-        put(bench, "-", name="five")
