@@ -14,9 +14,9 @@ from patchkit.authoring.when import when
 from patchkit.errors import Refused
 from patchkit.series.header import parse_header
 from patchkit.series.quilt import dump_series
+from tests.unit.authoring.importing import BARE, HOW, put
 from tests.unit.authoring.making import Bench
 from tests.unit.authoring.test_commits import GATES, order
-from tests.unit.authoring.test_importing import BARE, HOW, put
 
 
 @pytest.fixture

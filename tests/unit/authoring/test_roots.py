@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from patchkit.authoring.importing import How
+from tests.unit.authoring.importing import BARE, HOW, put, refused
 from tests.unit.authoring.making import AUTHOR, Bench, make_bench
-from tests.unit.authoring.test_importing import BARE, HOW, put, refused
 
 TEXT = "".join(f"line {n}\n" for n in range(40))
 OTHER = "".join(f"lane {n}\n" for n in range(40))
