@@ -80,13 +80,14 @@ class Recorder:
         self.errors = []
         self.raised_in = ""
 
-    def pytest_collectreport(self, report):
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_make_collect_report(self, collector):
+        outcome = yield
+        report = outcome.get_result()
         if report.failed:
             self.errors.append(str(report.longrepr)[-4000:])
-            call = getattr(report, "call", None)
-            if call is not None and call.excinfo is not None:
-                error = call.excinfo.value
-                self.raised_in = raised_in(error.__cause__ or error)
+            error = report.call.excinfo.value  # pytest takes it away before it logs the report
+            self.raised_in = raised_in(error.__cause__ or error)
 
     def pytest_collection_modifyitems(self, config, items):
         if "PK_DONE" in os.environ:

@@ -86,6 +86,29 @@ def test_without_a_hunk_a_proof_is_red_broken_or_neither(far: SmallProject, prov
     assert [f.found for f in wrong] == ["it is not red, and no reason is stated"]
 
 
+@pytest.mark.parametrize("line", ["b = nothing", "import missing", "b = 1 / 0"])
+def test_a_patch_whose_own_code_keeps_the_proof_from_being_collected_raises(
+    far: SmallProject, proving: Open, line: str
+) -> None:
+    mutants = far.series / "proofs" / "far.mutants"
+    mutants.mkdir()
+    diff = f"--- a/engine/far.py\n+++ b/engine/far.py\n@@ -1,3 +1,3 @@\n-A = 2\n+{line}\n \n # 0\n"
+    (mutants / "a.diff").write_text(diff)
+    with proving() as p, trials.Trials(p.prover, p.derived, p.trees) as t:
+        _, found = t.of(p.proofs["far.patch"], hunks=False, mutants=True)
+    assert [v.verdict.state for v in found] == [RAISES]
+
+
+def test_a_proof_that_cannot_be_collected_for_its_own_sake_is_broken(
+    far: SmallProject, write_proof: Write, proving: Open
+) -> None:
+    text = "import pytest\nfrom engine.far import d\n\n\n@pytest.mark.witness\ndef test_a():\n"
+    write_proof("test_far", f"{text}    assert d() == 2\n")
+    with proving() as p, trials.Trials(p.prover, p.derived, p.trees) as t:
+        _, found = t.of(p.proofs["far.patch"], hunks=True, mutants=False)
+    assert [v.verdict.state for v in found] == [NOT_RED, BROKEN, NOT_RED, NOT_RED]
+
+
 def test_a_run_ends_at_the_first_assertion_and_is_not_taken_for_a_whole_one(
     far: SmallProject, proving: Open, tmp_path: Path
 ) -> None:
