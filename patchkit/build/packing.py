@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from patchkit.build.content import Content, as_record, content_digest
 from patchkit.build.wheelfile import Member, Wheel
 from patchkit.build.zipwriter import Date, ZipWriter
-from patchkit.files.abandoned import sweep
+from patchkit.files.abandoned import sweep, unfinished
 from patchkit.files.atomic import make_folder
 from patchkit.files.growing import Growing, remove_file
 from patchkit.target.record_csv import NAME
@@ -54,7 +54,7 @@ def pack(parts: Parts, source: Wheel, path: str) -> Packed:
     contents.append((own, False, hashlib.sha256(record).hexdigest()))
 
     make_folder(os.path.dirname(path))
-    temporary = f"{path}.{os.getpid()}{_PART}"
+    temporary = unfinished(path, _PART)
     remove_file(temporary)
     with Growing(temporary) as file:
         writer = ZipWriter(file)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from patchkit.files.abandoned import abandoned
+from patchkit.files.abandoned import abandoned, unfinished, untouched
 from patchkit.files.atomic import make_folder
 from patchkit.files.growing import remove_folder
 
 BUILD = "build"
 """Below the cache folder: environments, and the throw-away copies."""
-
-_DAY = 86_400
 
 
 @contextmanager
@@ -25,9 +22,9 @@ def scratch(root: str, name: str) -> Iterator[str]:
     other's processes, and a build that runs in one must not lose its folder to another.
     """
     place = os.path.join(root, BUILD, name)
-    at = f"{place}-{os.getpid()}"
+    at = unfinished(place, "", "-")
     for left in abandoned(place, "", "-"):
-        if _untouched(left):
+        if untouched(left):
             remove_folder(left)
     remove_folder(at)
     make_folder(at)
@@ -35,11 +32,3 @@ def scratch(root: str, name: str) -> Iterator[str]:
         yield at
     finally:
         remove_folder(at)
-
-
-def _untouched(folder: str) -> bool:
-    """Whether nothing was put into the folder for a day."""
-    try:
-        return time.time() - os.stat(folder).st_mtime > _DAY
-    except OSError:
-        return False

@@ -8,7 +8,7 @@ import os
 import stat
 
 from patchkit.errors import Finding, Refused, UsageFault, Where
-from patchkit.files.abandoned import sweep
+from patchkit.files.abandoned import sweep, unfinished
 from patchkit.files.root import disk_fault
 
 MEGABYTE = 1 << 20
@@ -92,7 +92,7 @@ def write_file(
     as a whole. Raises EnvironmentFault(disk); the old file is untouched then.
     """
     at = os.fspath(path)
-    temporary = f"{at}.{os.getpid()}{_TEMPORARY}"
+    temporary = unfinished(at, _TEMPORARY)
     try:
         handle = os.open(
             temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 
-from patchkit.files.abandoned import abandoned
+from patchkit.files.abandoned import abandoned, unfinished
 from patchkit.files.root import disk_fault
 
 _GONE = ".pk-gone"
@@ -106,7 +106,7 @@ def remove_folder(path: str) -> None:
     Missing is fine. Links are removed, never followed. What a killed removal of the same folder
     left aside goes, too. Raises EnvironmentFault(disk).
     """
-    aside = f"{path}.{os.getpid()}{_GONE}"
+    aside = unfinished(path, _GONE)
     try:
         with contextlib.suppress(FileNotFoundError):
             os.rename(path, aside)

@@ -1,48 +1,68 @@
-"""`python -m tests.faults [SCENE… WAY…]`: every point of every scene in every way, counted.
+"""`python -m tests.faults [--keep] [SCENE… WAY…]`: every point of every scene in every way.
 
-A line a scene: writes and gits of the command, points at which it was stopped, different states
-that these left, faults. Exit 1 with a fault.
+A line a scene and way: points at which the command was stopped, different states that these left
+(of those that no way before left), faults. Exit 1 with a fault. `--keep` writes what ran into
+counted.json beside this file; `python -m tests.faults --counts` prints what stands there.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from tests.faults.counts import KEPT, Counts
 from tests.faults.matrix import KINDS, SCENES, Case, Places
 from tests.faults.place import warm_up
+
+MEMORY = "/dev/shm"
+"""Where the folders stand if it is there: no disk has to be waited for."""
 
 
 def main(words: list[str]) -> int:
     """Run the scenes and ways that are named, all without one."""
+    if words == ["--counts"]:
+        print("\n".join(Counts.read(KEPT).lines()))
+        return 0
+    keep = "--keep" in words
+    words = [word for word in words if word != "--keep"]
     warm_up()
-    kinds = [kind for kind in KINDS if kind in words] or KINDS
+    kinds = [kind for kind in KINDS if kind in words] or list(KINDS)
     names = [word for word in words if word not in KINDS]
-    total = [0, 0, 0]
-    print(f"{'scene':18}{'writes':>8}{'gits':>6}{'points':>8}{'states':>8}{'faults':>8}{'s':>6}")
-    with tempfile.TemporaryDirectory(prefix="patchkit-faults-") as home:
-        places = Places(Path(home))
+    counts = Counts({})
+    print(f"{'scene':18}{'way':12}{'points':>8}{'states':>8}{'faults':>8}{'s':>6}")
+    home = MEMORY if os.path.isdir(MEMORY) else None
+    with tempfile.TemporaryDirectory(prefix="patchkit-faults-", dir=home) as folder:
+        places = Places(Path(folder))
         for name in names or sorted(SCENES, key=lambda n: SCENES[n].setup.__name__):
-            began = time.monotonic()
-            faults: list[str] = []
             case = Case(name, places)
             for kind in kinds:
-                for number in case.every(kind):
-                    try:
-                        case.stop(number, kind)
-                    except AssertionError as error:
-                        faults.append(f"{kind} {number}: {error}")
-            counts = (case.points, len(case.shapes), len(faults))
-            total = [a + b for a, b in zip(total, counts, strict=True)]
-            row = "".join(f"{n:>8}" for n in counts)
-            took = time.monotonic() - began
-            print(f"{name:18}{case.writes:>8}{case.gits:>6}{row}{took:>6.0f}", flush=True)
-            for fault in faults[:3]:
-                print("    " + fault.replace("\n", "\n    "), flush=True)
-    print(f"{'all':32}" + "".join(f"{n:>8}" for n in total))
-    return int(total[2] > 0)
+                _way(case, kind, counts)
+            if keep:
+                Counts.read(KEPT).with_scene(name, counts.scenes[name]).write(KEPT)
+    points, states, faults = counts.sums()
+    print(f"{'all':30}{points:>8}{states:>8}{faults:>8}")
+    return int(faults > 0)
+
+
+def _way(case: Case, kind: str, counts: Counts) -> None:
+    """Every point of one scene in one way; its row, and what was wrong."""
+    began, points, states = time.monotonic(), case.points, len(case.shapes)
+    wrong: list[str] = []
+    for number in case.every(kind):
+        try:
+            case.stop(number, kind)
+        except AssertionError as error:
+            wrong.append(f"{kind} {number}: {error}")
+    row = (case.points - points, len(case.shapes) - states, len(wrong))
+    counts.add(case.name, kind, row)
+    took = time.monotonic() - began
+    cells = "".join(f"{n:>8}" for n in row)
+    print(f"{case.name:18}{kind:12}{cells}{took:>6.0f}", flush=True)
+    for fault in wrong[:3]:
+        print("    " + fault.replace("\n", "\n    "), flush=True)
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ class Place:
 
 
 _PID = re.compile(
-    r"\.\d+(?=\.pk-|\.part)|(?<=\.pk-new-)\d+|(?<=/tmp_)\w+|(?<=/build/)(?:run|wheel)-\d+"
+    r"\.\d+(?:-\w+)?(?=\.pk-|\.part)|(?<=\.pk-new-)\d+|(?<=/tmp_)\w+|(?<=/build/)(?:run|wheel)-[-\w]+"
 )
 """What a process puts into the names of its unfinished files and folders."""
 
