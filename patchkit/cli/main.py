@@ -106,21 +106,13 @@ def _mistake(error: Any) -> int:
 
 
 def _fail(findings: Any, code: int) -> int:
+    from patchkit.cli.hints import completed
     from patchkit.cli.out import Out
 
-    out = Out(_verb(), as_json=_as_json())
-    out.find(map(_typed, findings))
+    verb = _verb()
+    out = Out(verb, as_json=_as_json())
+    out.find(completed(finding, verb) for finding in findings)
     return out.close(code)
-
-
-def _typed(finding: Finding) -> Finding:
-    """Where an option is missing: the whole command, as it was typed and with it."""
-    if not finding.next.startswith(("--pin ", "--author ")):
-        return finding
-    from dataclasses import replace
-    from shlex import join
-
-    return replace(finding, next=f"{join(['patchkit', *sys.argv[1:]])} {finding.next}")
 
 
 def _as_json() -> bool:

@@ -40,9 +40,7 @@ class Bits:
     gid: int
 
 
-_ANOTHER = (
-    "run as the owner of that folder, or name another: --to DIR, for the cache PATCHKIT_CACHE"
-)
+ANOTHER = "run as who may write that folder"
 
 
 def disk_fault(error: OSError, path: str, doing: str) -> EnvironmentFault:
@@ -50,9 +48,9 @@ def disk_fault(error: OSError, path: str, doing: str) -> EnvironmentFault:
     cause = error.strerror or str(error)
     hint = {
         errno.ENOSPC: "free some space and run the command again",
-        errno.EACCES: _ANOTHER,
-        errno.EPERM: _ANOTHER,
-        errno.EROFS: f"the file system is read-only: {_ANOTHER}",
+        errno.EACCES: ANOTHER,
+        errno.EPERM: ANOTHER,
+        errno.EROFS: f"the file system is read-only: {ANOTHER}",
     }.get(error.errno or 0, "mend the cause and run the command again")
     return EnvironmentFault(
         Finding("disk", f"cannot {doing} {path}: {cause}", Where(file=path), next=hint)

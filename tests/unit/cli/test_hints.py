@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import importlib
+import os
 import re
 import shlex
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
+from patchkit.cli.hints import WHERE_TO
+from patchkit.cli.verbs import VERBS
 from tests.unit.cli.desk import AUTHOR, LANES, Desk
 
 
@@ -173,3 +180,62 @@ def test_an_author_whom_nobody_knows_is_asked_for(desk: Desk) -> None:
         assert f'patchkit {" ".join(typed)} --author "Name <mail>", or git config' in done.err
     desk.run("import", "x.patch", "--author", AUTHOR)
     assert f"From: {AUTHOR}\n" in (desk.at / "series/base/x.patch").read_text()
+
+
+OUTPUT = {"-o", "--to", "--out", "--output"}
+
+
+def test_each_verb_that_can_write_elsewhere_is_known_by_the_option_that_says_so() -> None:
+    found = {}
+    for name in VERBS:
+        hints = importlib.import_module(f"patchkit.cli.{name}").run.__annotations__
+        module = vars(importlib.import_module(f"patchkit.cli.{name}"))
+        options = [eval(text, module) for text in hints.values()]
+        for kind in options:
+            for said in get_args(kind)[1:]:
+                # typer takes the first for a default, until it knows that it is Annotated.
+                words = {getattr(said, "default", ""), *(getattr(said, "param_decls", None) or ())}
+                if words & OUTPUT:
+                    found[name.rstrip("_")] = words
+    assert set(found) == set(WHERE_TO)
+    assert all(WHERE_TO[verb].split()[0] in found[verb] for verb in WHERE_TO)
+
+
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [
+        (["report", "-o", "../out"], ", or name another with --to DIR"),
+        (["bundle", "-o", "../out/b.pyz"], ", or name another with --output FILE"),
+        (["export", "-o", "../out"], ", or name another with --to DIR"),
+        (["lock"], ""),
+    ],
+)
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_where_a_folder_cannot_be_written_the_verb_s_own_option_is_named(
+    begun: Desk, monkeypatch: pytest.MonkeyPatch, typed: list[str], wanted: str, number: int
+) -> None:
+    real = os.rename
+
+    def refuses(old: Any, new: Any, **more: Any) -> None:
+        if "the-cache" not in os.fsdecode(new):
+            raise OSError(number, os.strerror(number), new)
+        real(old, new, **more)
+
+    (begun.at.parent / "out").mkdir()
+    if typed == ["lock"]:
+        (begun.at / "series/base/series.lock").unlink()
+    monkeypatch.setattr(os, "rename", refuses)
+    done = begun.run(*typed, code=3)
+    assert f"run as who may write that folder{wanted}\n" in done.err
+
+
+def test_where_the_cache_cannot_be_written_its_variable_is_named(
+    begun: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refuses(path: Any, *rest: Any, **more: Any) -> None:
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    monkeypatch.setenv("PATCHKIT_CACHE", str(tmp_path / "a new one"))
+    monkeypatch.setattr(os, "mkdir", refuses)
+    done = begun.run("apply", code=3)
+    assert "may write that folder, or name another with PATCHKIT_CACHE=DIR\n" in done.err
