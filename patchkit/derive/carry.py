@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from patchkit.engine.likeness import ENOUGH, likeness
 from patchkit.engine.merge import Region, is_binary, merge3
 from patchkit.engine.model import SYMLINK, File, Patch
 from patchkit.engine.quote import show_line, show_path
@@ -34,13 +35,15 @@ class Clash:
     """A path that cannot be merged.
 
     reason: a sentence's end ("… is gone"). theirs: 0-based line range in what the patch made of
-    the file; None where the whole file clashes. shown: lines for a message.
+    the file; None where the whole file clashes. shown: lines for a message. more: the further
+    ranges that clash in the file.
     """
 
     path: str
     reason: str
     theirs: tuple[int, int] | None = None
     shown: tuple[str, ...] = ()
+    more: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,20 +98,23 @@ def carry(
 def _names_of_the_gone(
     before: Files, changes: Mapping[str, File | None], now: Files, done: set[str]
 ) -> dict[str, str]:
-    """New path -> old path of files that the patch moves without saying so, where the old one has
-    gone from the new base: what somebody removed does not come back under another name unseen."""
-    gone = {
+    """New path -> old path of files that the patch moves without saying so, edited or not, where
+    the old one has gone from the new base: what somebody removed does not come back under another
+    name unseen. A file with the bytes of one that only the patch removes is that one's new name."""
+    left = {
         path: file
         for path, made in changes.items()
-        if made is None and path not in done and now.get(path) is None
+        if made is None and path not in done
         if (file := before.get(path)) is not None
     }
+    gone = {path: file for path, file in left.items() if now.get(path) is None}
     found: dict[str, str] = {}
     for new, made in changes.items() if gone else ():
         if made is None or new in done or before.get(new) or now.get(new):
             continue
-        old = next((path for path, file in gone.items() if same(file, made)), None)
-        if old is not None:
+        alike, old = max((likeness(file, made), path) for path, file in gone.items())
+        moved = alike < 1 and any(likeness(file, made) == 1 for file in left.values())
+        if alike >= ENOUGH and not moved:
             found[new] = old
     return found
 
@@ -146,8 +152,10 @@ def finding_of(
     clash: Clash, patch: Patch, root: Root, next: str, *, reverse: bool = False
 ) -> Finding:
     """The clash as a finding of `patch`: which hunk, and what stands against it."""
-    hunk = _hunk_of(clash, patch, root, reverse)
+    hunks = hunks_of(clash, patch, root, reverse=reverse)
+    hunk = hunks[0] if hunks and clash.theirs is not None else None
     what = f"hunk {hunk} of {show_path(clash.path)}" if hunk else show_path(clash.path)
+    also = [f"so does hunk {number}" for number in hunks[1:]] if hunk else []
     return Finding(
         "conflict",
         f"{patch.name} does not fit any more: {what} {clash.reason}",
@@ -156,14 +164,14 @@ def finding_of(
         if clash.theirs is None
         else "the lines that the patch changes, as they were",
         found="it is not" if clash.theirs is None else "they are changed",
-        details=clash.shown,
+        details=(*clash.shown, *also),
         next=next,
     )
 
 
-def _hunk_of(clash: Clash, patch: Patch, root: Root, reverse: bool) -> int | None:
-    if clash.theirs is None:
-        return None
+def hunks_of(clash: Clash, patch: Patch, root: Root, *, reverse: bool = False) -> list[int]:
+    """The numbers of the hunks that clash: all of the file's where the whole file does."""
+    spans: dict[int, tuple[int, int]] = {}
     for section, number, hunk in patch.hunks():
         try:
             paths = target_paths(section, root)
@@ -172,10 +180,16 @@ def _hunk_of(clash: Clash, patch: Patch, root: Root, reverse: bool) -> int | Non
         start, count = (
             (hunk.old_start, hunk.old_count) if reverse else (hunk.new_start, hunk.new_count)
         )
-        first, last = clash.theirs
-        if clash.path in paths and start - 1 <= last and first <= start - 1 + count:
-            return number
-    return None
+        if clash.path in paths:
+            spans[number] = start - 1, start - 1 + count
+    if clash.theirs is None:
+        return sorted(spans)
+    found: set[int] = set()
+    for first, last in (clash.theirs, *clash.more):
+        inside = [n for n, (start, stop) in spans.items() if start < last and first < stop]
+        beside = [n for n, (start, stop) in spans.items() if start <= last and first <= stop]
+        found.update(inside or beside[:1])
+    return sorted(found)
 
 
 def _renamed(
@@ -211,8 +225,9 @@ def _merged(
         return Clash(path, "has another mode on each side")
     merged = merge3(base.data, ours.data, theirs.data)
     if merged.conflicts:
-        region = merged.conflicts[0]
-        return Clash(path, _where(region), region.theirs, _shown(region, ours, theirs))
+        region, *others = merged.conflicts
+        more = tuple(other.theirs for other in others)
+        return Clash(path, _where(region), region.theirs, _shown(region, ours, theirs), more)
     return File(merged.data, theirs.mode if ours.mode == base.mode else ours.mode)
 
 

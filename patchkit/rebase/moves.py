@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from patchkit.derive.carry import Files
+from patchkit.engine.likeness import ENOUGH, likeness
 from patchkit.engine.model import File
-from patchkit.engine.text import split_lines
 from patchkit.store.tree import StoreTree
 
-ENOUGH = 0.5
-"""Share of the old file's lines that the new one must have: git's own default for renames."""
 LEAD = 0.1
 """How much better the best candidate must be than the next: else it is not clear."""
 
@@ -30,7 +28,7 @@ class ByOldNames:
 def moves(old: StoreTree, new: StoreTree, paths: Iterable[str]) -> dict[str, str]:
     """Old path -> new path of those `paths` that `old` has and `new` has elsewhere.
 
-    A candidate is new in the release and shares enough lines. Those with the same last part are
+    A candidate is new in the release and alike enough. Those with the same last part are
     asked first: the rest are many, and are read only where a name says nothing.
     """
     found: dict[str, str] = {}
@@ -51,7 +49,7 @@ def moves(old: StoreTree, new: StoreTree, paths: Iterable[str]) -> dict[str, str
 
 
 def _most_alike(file: File, new: StoreTree, candidates: Iterable[str]) -> str | None:
-    """The candidate that shares most lines; None where none shares enough, or two about as many."""
+    """The candidate that is most alike; None where none is alike enough, or two about as much."""
     scored = sorted(
         (likeness(file, other), path) for path in candidates if (other := new.get(path)) is not None
     )
@@ -65,19 +63,3 @@ def _most_alike(file: File, new: StoreTree, candidates: Iterable[str]) -> str | 
 def _kind(path: str) -> str:
     name = path.rpartition("/")[2]
     return name[name.rfind(".") :] if "." in name else ""
-
-
-def likeness(one: File, two: File) -> float:
-    """Share of the longer file's lines that both have, 0 to 1, order left out."""
-    if one.data == two.data:
-        return 1.0
-    counts: dict[bytes, int] = {}
-    first, second = split_lines(one.data), split_lines(two.data)
-    for line in first:
-        counts[line] = counts.get(line, 0) + 1
-    shared = 0
-    for line in second:
-        if counts.get(line, 0):
-            counts[line] -= 1
-            shared += 1
-    return shared / max(len(first), len(second), 1)

@@ -109,3 +109,18 @@ def test_a_file_that_is_gone_does_not_come_back_under_another_name() -> None:
     ]
     assert not carry(before, changes, before).clashes
     assert not carry(before, changes, MemoryTree({"two.py": file})).clashes
+
+
+def test_nor_does_it_with_other_lines_as_long_as_git_would_know_it_again() -> None:
+    before = MemoryTree({"one.py": File(b"a\nb\nc\nd\n")})
+    moved = {"one.py": None, "two.py": File(b"a\nb\nx\ny\n")}
+    assert [clash.path for clash in carry(before, moved, MemoryTree({})).clashes] == ["two.py"]
+    other = {"one.py": None, "two.py": File(b"a\nx\ny\nz\n")}
+    assert not carry(before, other, MemoryTree({})).clashes
+
+
+def test_a_file_that_only_the_patch_removes_is_found_first() -> None:
+    kept = File(b"a\nb\nc\n")
+    before = MemoryTree({"one.py": File(b"a\nb\nd\n"), "old.py": kept})
+    changes = {"one.py": None, "old.py": None, "new.py": kept}
+    assert not carry(before, changes, MemoryTree({"old.py": kept})).clashes
