@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pinned PLE table that the host has no room for is refused, not asked for."""
 
+import ast
+import inspect
 import resource
 from types import SimpleNamespace as Names
 
@@ -117,17 +119,66 @@ def test_a_containers_limit_is_the_host(host, monkeypatch, tmp_path):
     assert host_memory.host_memory() == (8 * GIB, 3 * GIB)
 
 
+def let_through(*args, **kwargs):
+    try:
+        pin(*args, **kwargs)
+    except RuntimeError as error:
+        pytest.fail(f"refused: {error}")
+
+
+@pytest.mark.parametrize("room", [2, 3])
+def test_the_last_byte_counts(host, room):
+    """What is available may be taken whole; a row more is refused."""
+    host.memory.available = room * GIB // 160 * 160
+    let_through(room)
+    host.memory.available -= 1
+    assert f"needs {room}.0 GiB" in refusal(room)
+    host.memory.available, host.memory.total = 8 * GIB, 2 * (GIB // 160 * 160)
+    let_through(1, ranks=2, devices=2)
+    host.memory.total -= 1
+    assert "each of 2 ranks" in refusal(1, ranks=2, devices=2)
+
+
 def test_the_check_can_be_turned_off(host, monkeypatch):
     monkeypatch.setenv("VLLM_HOST_MEMORY_CHECK", "0")
-    pin(3.5)
+    let_through(3.5)
+    let_through(3.5, ranks=3, devices=3)
     assert host.asked
+    host.refuses = True
+    message = refusal(3.5)
+    assert "3.0 GiB are available" in message and "`ulimit -l`" in message
 
 
+def test_the_switch_is_declared_as_it_holds_and_leaves_compiled_code_alone(monkeypatch):
+    """Type checkers read the declared default; the compile cache must not be made anew
+    for a check of memory."""
+    import vllm.envs as envs
+
+    monkeypatch.delenv("VLLM_HOST_MEMORY_CHECK", raising=False)
+    declared = {
+        entry.target.id: ast.literal_eval(entry.value)
+        for block in ast.parse(inspect.getsource(envs)).body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for entry in block.body
+        if isinstance(entry, ast.AnnAssign) and entry.target.id == "VLLM_HOST_MEMORY_CHECK"
+    }
+    assert declared == {"VLLM_HOST_MEMORY_CHECK": envs.VLLM_HOST_MEMORY_CHECK}
+    factors = envs.compile_factors()
+    monkeypatch.setenv("VLLM_HOST_MEMORY_CHECK", "0")
+    assert envs.compile_factors() == factors
+
+
+@pytest.mark.witness
 def test_the_disk_placements_staging_is_checked(host):
-    import vllm.models.qwen4_exp.nvidia.disk_embedding as disk
-
-    host.memory.available = 1 << 20
-    with _ple.world(), pytest.raises(RuntimeError, match="rows of 512 tokens needs"):
-        config = _ple.engram(placement="disk")
-        _ple.embedding(config, torch.float8_e4m3fn, max_tokens=512)
-    assert disk
+    """512 tokens of 16 rows: an id of 8 bytes and 160 bytes of FP8 each."""
+    need = 512 * 16 * (8 + 160)
+    config = _ple.engram(placement="disk")
+    host.memory.available = need
+    with _ple.world():
+        table = _ple.embedding(config, torch.float8_e4m3fn, max_tokens=512).ngram_embedding
+        assert table._host_ids.shape == (512 * 16,)
+        assert table._host_rows.shape == (512 * 16, 160)
+        host.memory.available = need - 1
+        with pytest.raises(RuntimeError, match="PLE rows of 512 tokens needs") as said:
+            _ple.embedding(config, torch.float8_e4m3fn, max_tokens=512)
+    assert "Lower --max-num-batched-tokens." in str(said.value)
