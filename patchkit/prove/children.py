@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from types import FrameType
 
 MEMORY = 64 << 30
@@ -26,11 +27,12 @@ _lock = threading.Lock()
 
 
 def run_child(
-    line: Sequence[str], env: Mapping[str, str], cwd: str, seconds: float
+    line: Sequence[str], env: Mapping[str, str], cwd: str, seconds: float, cpu: int = 0
 ) -> tuple[int, bytes]:
     """Run `line` for at most `seconds`; its exit status (-1: out of time) and what it printed.
 
-    Whatever it started and left running is killed with it.
+    cpu: seconds of processor time that it, and each process it starts, may take; 0: as many as
+    there are. Whatever it started and left running is killed with it.
     """
     with tempfile.TemporaryFile() as sink:
         with _lock:
@@ -42,7 +44,7 @@ def run_child(
                 stdout=sink,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=limits,
+                preexec_fn=partial(limits, cpu),
             )
             _running.add(child.pid)
         try:
@@ -58,8 +60,10 @@ def run_child(
         return code, sink.read()
 
 
-def limits() -> None:
+def limits(cpu: int = 0) -> None:
     """In a child, before it runs: its limits; it ends should we be ended."""
+    if cpu:
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 5))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if hasattr(_LIBC, "prctl"):

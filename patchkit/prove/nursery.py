@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from patchkit.files.atomic import read_file
 from patchkit.prove.children import limits, watched
@@ -23,9 +24,12 @@ from patchkit.prove.run import INSIDE
 
 
 class Nursery:
-    """A process that starts runs. env: what it is started with. loaded: the list's file."""
+    """A process that starts runs. env: what it is started with. loaded: the list's file. cpu:
+    seconds of processor time that each run may take."""
 
-    def __init__(self, python: str, prelude: str, loaded: str, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, python: str, prelude: str, loaded: str, env: Mapping[str, str], cpu: int
+    ) -> None:
         self._lock = threading.Lock()
         self._scratch = tempfile.TemporaryDirectory(prefix="patchkit-nursery-")
         self._said = os.path.join(self._scratch.name, "stderr")
@@ -38,7 +42,7 @@ class Nursery:
                 stdout=subprocess.PIPE,
                 stderr=said,
                 start_new_session=True,
-                preexec_fn=limits,
+                preexec_fn=partial(limits, cpu),
             )
         self.ready = self._answer() == "ready"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +17,12 @@ from patchkit.prove.children import run_child
 from patchkit.prove.judge import Seen
 
 INSIDE = Path(__file__).parent / "inside"
-SECONDS = 900
-"""Longest run of one proof; a proof that is not done by then is broken."""
+CPU = 900
+"""Seconds of processor time that a process of a proof may take: what else the machine does shall
+not break a proof."""
+
+SECONDS = 3600
+"""Longest run of one proof, whatever it waits for; one that is not done by then is broken."""
 
 _KEPT = ("PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES")
 
@@ -55,7 +60,7 @@ def run_proof(
     def alone(
         args: Sequence[str], env: Mapping[str, str], cwd: str, seconds: float
     ) -> tuple[int, bytes]:
-        return run_child([where.python, "-m", "pytest", *args], env, cwd, seconds)
+        return run_child([where.python, "-m", "pytest", *args], env, cwd, seconds, CPU)
 
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="patchkit-proof-") as scratch:
@@ -84,6 +89,10 @@ def run_proof(
         seconds = time.monotonic() - began
         if not os.path.exists(report):
             what = f"no report after {seconds:.0f} s, exit status {code}"
+            if code == -signal.SIGXCPU:
+                what = f"not done after {CPU} s of processor time"
+            elif code == -1:
+                what = f"not done after {SECONDS} s"
             return Seen({}, f"{what}: {tail.strip()[-600:]}", seconds, lost=True)
         body = json.loads(read_file(report))
         took = read_file(watched).decode("utf-8", "replace") if os.path.exists(watched) else ""

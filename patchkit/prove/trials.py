@@ -17,6 +17,7 @@ from contextlib import ExitStack
 
 from patchkit.derive.derive import Derived
 from patchkit.files.atomic import read_file
+from patchkit.prove import run
 from patchkit.prove.children import none_outlives_us
 from patchkit.prove.judge import GREEN, RAISES, RED, Verdict, green, variant
 from patchkit.prove.nursery import Nursery
@@ -130,7 +131,7 @@ class Trials:
         scratch = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="patchkit-home-"))
         env = environment_of(Where(python, "", prefix), scratch)
         prelude = proving(prover.trees.known).prelude
-        nursery = self._stack.enter_context(Nursery(python, prelude, loaded, env))
+        nursery = self._stack.enter_context(Nursery(python, prelude, loaded, env, run.CPU))
         self._nursery, self._modules = (nursery, modules) if nursery.ready else (None, set())
         if not nursery.ready:
             prover.told("each run by itself", nursery.why())

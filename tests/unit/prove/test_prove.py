@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from patchkit.prove import prove
+from patchkit.prove import prove, run
 from patchkit.prove.children import run_child
 from patchkit.prove.judge import Seen
 from tests.conftest import SmallProject
@@ -92,6 +92,34 @@ def test_a_child_out_of_time_ends(tmp_path: Path) -> None:
     code, _ = run_child([sys.executable, "-c", "import time; time.sleep(60)"], {}, "/", 0.5)
     assert code == -1
     assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize(
+    ("takes", "limits", "said"),
+    [
+        ("time.sleep(4)", {"CPU": 3}, ""),
+        ("exec('while 1: pass')", {"CPU": 2}, "not done after 2 s of processor time"),
+        ("time.sleep(60)", {"SECONDS": 2}, "not done after 2 s"),
+    ],
+    ids=["waiting", "working", "hanging"],
+)
+def test_a_proof_is_limited_by_the_time_it_takes_itself(
+    project: SmallProject,
+    write_proof: Write,
+    proving: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    takes: str,
+    limits: dict[str, int],
+    said: str,
+) -> None:
+    project.edited("deeper", "engine/plan.py", "DEPTH = 2\n", "DEPTH = 3\n")
+    write_proof("test_deeper", f"import time\n{DEEPER}\n\ndef test_more():\n    {takes}\n")
+    for name, seconds in limits.items():
+        monkeypatch.setattr(run, name, seconds)
+    with proving() as p:
+        seen = p.prover.seen(p.proofs["deeper.patch"], p.trees[1])
+    assert seen.trouble[: len(said) + 1] == (f"{said}:" if said else "")
+    assert seen.lost == bool(said)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
