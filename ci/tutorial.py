@@ -64,7 +64,9 @@ def outputs(wanted: list[str], at: Path) -> list[str]:
         text=True,
         check=False,
     )
-    return done.stdout.replace(str(at / "empty"), "/home/you").split(MARK)[:-1]
+    said = done.stdout.replace(str(at / "empty"), "/home/you")
+    said = re.sub(r"(?<= )/\S+/python3(?:\.\d+)?(?= )", "python3", said)
+    return said.split(MARK)[:-1]
 
 
 def told(page: str) -> str:

@@ -137,7 +137,7 @@ def run_files(
     return out.close()
 
 
-def run_revert(asked: Asked) -> int:
+def run_revert(asked: Asked, *, discard: bool = False) -> int:
     """Take back whatever is patched there; the exit code is returned."""
     from patchkit.check.installed import known_packets
     from patchkit.target.installed import revert
@@ -146,7 +146,12 @@ def run_revert(asked: Asked) -> int:
     out = Out("revert", as_json=asked.as_json)
     sites = asked.sites()
     done = revert(
-        sites, (), asked.words(), dry=asked.check, packets=lambda: known_packets(asked.start, sites)
+        sites,
+        (),
+        asked.words(),
+        dry=asked.check,
+        discard=discard,
+        packets=lambda: known_packets(asked.start, sites),
     )
     recovered(out, done)
     out.find(done.findings)

@@ -21,6 +21,11 @@ def run(
         str | None, typer.Option("--to", metavar="DIR", help="A folder that apply FILE… changed.")
     ] = None,
     check: bool = typer.Option(False, "--check", help="Write nothing; say what would happen."),
+    discard: bool = typer.Option(
+        False,
+        "--discard-edits",
+        help="With --installed: files that were edited by hand since go back, too.",
+    ),
     installed: Installed = False,
     python: Python = None,
     site: Site = None,
@@ -37,9 +42,11 @@ def run(
         from patchkit.cli.apply_installed import Asked, run_revert
 
         asked = Asked(context.obj, python, site, check=check, as_json=as_json)
-        raise typer.Exit(run_revert(asked))
+        raise typer.Exit(run_revert(asked, discard=discard))
     if python is not None or site is not None:
         raise UsageFault.because("--python and --site go with --installed")
+    if discard:
+        raise UsageFault.because("--discard-edits goes with --installed")
     if to is None:
         raise UsageFault.because(
             "--to is needed: the folder to take back", next="--to DIR, or --installed"

@@ -18,7 +18,7 @@ from patchkit.target.bundle_text import say, tell
 from patchkit.target.dist_info import find_dist
 from patchkit.target.installed_packet import Packet
 from patchkit.target.installed_sites import own_sites, sites_of_folder
-from patchkit.target.installed_words import Words
+from patchkit.target.installed_words import DISCARD, Words
 
 
 def main(argv: Sequence[str], read: Read) -> int:
@@ -30,6 +30,8 @@ def main(argv: Sequence[str], read: Read) -> int:
         sites = sites_of_folder(given.site) if given.site else own_sites()
         packets = unpacked(read, patches=given.verb == "apply")
         words = _words(argv[0], given.site)
+        if given.verb == "revert" and given.discard_edits:
+            return _revert(sites, packets, words, dry=given.check, discard=True)
         return run(sites, packets, words, dry=getattr(given, "check", False))
     except PatchkitError as error:
         tell(map(_of_bundle, error.findings))
@@ -64,6 +66,10 @@ def _parser(name: str) -> argparse.ArgumentParser:
         if verb != "check":
             command.add_argument(
                 "--check", action="store_true", help="write nothing; say what would happen"
+            )
+        if verb == "revert":
+            command.add_argument(
+                DISCARD, action="store_true", help="files edited by hand since go back, too"
             )
     return parser
 
@@ -132,11 +138,18 @@ def _check(sites: Sequence[str], packets: Sequence[Packet], words: Words, *, dry
     return code
 
 
-def _revert(sites: Sequence[str], packets: Sequence[Packet], words: Words, *, dry: bool) -> int:
+def _revert(
+    sites: Sequence[str],
+    packets: Sequence[Packet],
+    words: Words,
+    *,
+    dry: bool,
+    discard: bool = False,
+) -> int:
     from patchkit.target.installed import revert
     from patchkit.target.installed_said import taken_back
 
-    done = revert(sites, [packet.dist for packet in packets], words, dry=dry)
+    done = revert(sites, [packet.dist for packet in packets], words, dry=dry, discard=discard)
     if done.recovered is not None:
         say(done.recovered.words)
     tell(done.findings)

@@ -23,7 +23,7 @@ from patchkit.engine.chain import Step
 from patchkit.engine.rule import Rule
 from patchkit.errors import Finding, PatchkitError, Refused, Where
 from patchkit.files.lock import folder_locked
-from patchkit.files.root import Root
+from patchkit.files.root import ANOTHER, Root
 from patchkit.files.transaction import Recovered
 from patchkit.target.dist_info import (
     STATE,
@@ -125,11 +125,13 @@ def revert(
     *,
     dry: bool = False,
     wait: float = WAIT,
+    discard: bool = False,
     packets: Callable[[], Sequence[Packet]] = tuple,
 ) -> Done:
     """Take back what was applied in place, byte for byte, RECORD and modes too.
 
-    names: distributions; without any, every one that is patched. packets: what a package whose
+    names: distributions; without any, every one that is patched. discard: files that were edited
+    by hand since go back to what they were before patching, too. packets: what a package whose
     record is lost may be patched with; asked for only then. Raises Refused: no-op where nothing
     is patched, unsupported where a wheel was built with its patches.
     """
@@ -142,7 +144,9 @@ def revert(
     def plans() -> list[Plan]:
         found = [(dist, patchable(dist, words)) for dist in dists()]
         made = [
-            plan_revert(dist, state) if state is not None else _plan_lost(dist, packets())
+            plan_revert(dist, state, words, discard=discard)
+            if state is not None
+            else _plan_lost(dist, packets(), words)
             for dist, state in found
             if state is not None or dist.record_lost
         ]
@@ -158,11 +162,14 @@ def revert(
     return _run(one_site(chosen or broken), plans, "revert", words, dry, wait)
 
 
-def plan_revert(dist: Dist, state: State) -> Plan:
+def plan_revert(dist: Dist, state: State, words: Words, *, discard: bool = False) -> Plan:
     """Work out what taking the patches of `state` out of `dist` writes."""
     root = Root(dist.site)
-    edited = edited_since(dist, state, root)
-    if edited:
+    edited = edited_since(dist, state, root, words)
+    if edited and discard and state.kept:
+        # A link is refused all the same: it leads to a file of somebody else's.
+        edited = [_discarded(f) if f.name == "foreign-edit" else f for f in edited]
+    if any(not finding.note for finding in edited):
         return Plan(dist, REFUSED, findings=tuple(edited), state=state)
     modes = {p: b.mode for p in state.chain.paths if (b := state.chain.after(p)) is not None}
     base = base_files(InstalledTree(root, dist, state.root, modes), state)
@@ -178,10 +185,14 @@ def plan_revert(dist: Dist, state: State) -> Plan:
     if wrong:
         return Plan(dist, REFUSED, findings=tuple(wrong), state=state)
     part = Part(dist, state, None, files, files)
-    return Plan(dist, APPLIED, part, changed=tuple(sorted(files)), state=state)
+    return Plan(dist, APPLIED, part, (), (), tuple(edited), tuple(sorted(files)), state)
 
 
-def _plan_lost(dist: Dist, packets: Sequence[Packet]) -> Plan:
+def _discarded(finding: Finding) -> Finding:
+    return replace(finding, message=f"{finding.message}: the edit is discarded", next="", note=True)
+
+
+def _plan_lost(dist: Dist, packets: Sequence[Packet], words: Words) -> Plan:
     """As `plan_revert`, where the record is lost: by content, or refused."""
     from patchkit.target.installed_lost import recognised
 
@@ -189,7 +200,7 @@ def _plan_lost(dist: Dist, packets: Sequence[Packet]) -> Plan:
     if found is None:
         return Plan(dist, REFUSED, findings=(lost_record(dist),))
     packet, state = found
-    plan = plan_revert(dist, state)
+    plan = plan_revert(dist, state, words)
     note = lost_record(dist, packet.title, "nothing: the patches are taken out of the files")
     return replace(plan, findings=(note, *plan.findings))
 
@@ -262,7 +273,7 @@ def _held(site: str, dry: bool, wait: float) -> Iterator[None]:
 
 def _of_site(finding: Finding, site: str) -> Finding:
     """A fault of the disk: nothing was changed, and no other folder would do."""
-    if "--to" not in finding.next:
+    if not finding.next.endswith(ANOTHER):
         return finding
     return replace(
         finding,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from patchkit.engine.model import SYMLINK, File, blob_id, path_text
 from patchkit.engine.quote import show_path
@@ -93,8 +94,11 @@ def _commit(dist: Dist, package: str) -> str:
     return (commit_in((file,)) or "") if file is not None else ""
 
 
-def edited_since(dist: Dist, state: State, root: Root) -> list[Finding]:
-    """foreign-edit findings: recorded files, or their rows in RECORD, not as they were left."""
+def edited_since(
+    dist: Dist, state: State, root: Root, words: Words, again: str = ""
+) -> list[Finding]:
+    """foreign-edit findings: recorded files, or their rows in RECORD, not as they were left; and
+    symlink-in-path, where one is a link now. again: the command to run after the way back."""
     found = []
     links = []
     for path in sorted(state.chain.paths):
@@ -103,10 +107,11 @@ def edited_since(dist: Dist, state: State, root: Root) -> list[Finding]:
         if file is not None and file.mode == SYMLINK:
             links.append(inner)
         elif blob_oid(expected) != (file.oid if file is not None else None):
-            found.append(_edited(dist, inner, blob_oid(expected), file))
+            found.append(_edited(inner, blob_oid(expected), file))
         elif file is not None:
             wrong = record_disagrees(dist, inner, file)
             found += [wrong] if wrong is not None else []
+    found = [replace(one, next=words.way_back(dist, state, again)) for one in found]
     return [linked(dist, links), *found] if links else found
 
 
@@ -241,15 +246,13 @@ def linked(dist: Dist, paths: Sequence[str]) -> Finding:
     )
 
 
-def _edited(dist: Dist, path: str, expected: str | None, file: File | None) -> Finding:
+def _edited(path: str, expected: str | None, file: File | None) -> Finding:
     return Finding(
         "foreign-edit",
         f"{show_path(path)} is not as patchkit left it",
         Where(file=path),
         expected=expected or "no file",
         found=file.oid if file is not None else "no file",
-        next="keep a copy of your change (or make it a patch of its own), put the file back as it "
-        f"was, or: {dist.reinstall}",
     )
 
 

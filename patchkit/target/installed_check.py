@@ -98,7 +98,7 @@ def status(dist: Dist, packet: Packet | None = None, words: Words = Words()) -> 
         lost = [lost_record(dist)] if dist.record_lost else []
         others = others_edited(dist, root, (), read=False)
         return Status(dist, LOST if lost else PRISTINE, None, findings=(*found, *lost, *others))
-    edited = edited_since(dist, state, root)
+    edited = edited_since(dist, state, root, words)
     touched = [state.site_path(path) for path in state.chain.paths]
     wrong = {f.where.file for f in edited}
     paths = tuple((p, FOREIGN if p in wrong else PATCHED, "") for p in sorted(touched))
@@ -133,14 +133,15 @@ def _compared(
         touched += [state.site_path(path) for path in state.chain.paths]
     edited = []
     if state is not None and (kind != PATCHED or state.exclude != packet.exclude):
-        edited = edited_since(dist, state, root)
+        edited = edited_since(dist, state, root, words, words.apply)
     parts = left_out(dist, state) if state is not None else {}
     part = otherwise(dist, state, packet, words.apply) if state and not edited else None
+    back = words.way_back(dist, state, words.apply) if state is not None else ""
     links = links_in(dist, dict.fromkeys(touched))
     if links:
         kind = FOREIGN
         found.append(linked(dist, links))
-        found += _foreign(dist, tree, packet, root, links)
+        found += _foreign(dist, tree, packet, root, back, links)
     elif part is not None:
         kind = PARTIAL if parts else OTHER
         found.append(part)
@@ -158,7 +159,7 @@ def _compared(
         found.append(_other(dist, state, packet, words, tree))
     elif kind == FOREIGN:
         found += [lost_record(dist)] if dist.record_lost else []
-        found += _foreign(dist, tree, packet, root)
+        found += _foreign(dist, tree, packet, root, back)
     else:
         clean = not edited if state is not None else kind == PRISTINE and not dist.record_lost
         found.append(_partly(dist, tree, packet, words, clean))
@@ -183,8 +184,14 @@ def _record(dist: Dist, root: Root, touched: Sequence[str]) -> list[Finding]:
 
 
 def _foreign(
-    dist: Dist, tree: TreeState, packet: Packet, root: Root, links: Sequence[str] = ()
+    dist: Dist,
+    tree: TreeState,
+    packet: Packet,
+    root: Root,
+    back: str,
+    links: Sequence[str] = (),
 ) -> list[Finding]:
+    """back: the way back, where the record has one."""
     found = []
     for each in tree.paths:
         path = packet.site_path(each.path)
@@ -192,7 +199,8 @@ def _foreign(
             continue
         file = root.get(path)
         if file is None and path in dist.record.by_path:
-            found.append(gone(dist, path, each.patched.oid if each.patched else "no file"))
+            missing = gone(dist, path, each.patched.oid if each.patched else "no file")
+            found.append(replace(missing, next=back or missing.next))
             continue
         record = record_disagrees(dist, path, file) if file is not None else None
         disagrees = "RECORD and the lock disagree" if record else "the lock disagrees"
@@ -207,7 +215,7 @@ def _foreign(
                 Where(file=path),
                 expected=each.patched.oid if each.patched else "no file",
                 found=file.oid if file is not None else "no file",
-                next=f"keep a copy of the edit, then: {dist.reinstall}",
+                next=back or f"keep a copy of the edit, then: {dist.reinstall}",
                 details=tuple(details),
             )
         )

@@ -66,7 +66,7 @@ def plan_loose(
         for tree in found.trees
         if (state := states[tree.dist]) is not None
         and any(step.patch.sha256 in {p.sha256 for p in state.patches} for step in steps)
-        for finding in edited_since(tree.dist, state, tree.root)
+        for finding in edited_since(tree.dist, state, tree.root, words, words.apply)
     ]
     if wrong:
         return [Plan(dists[0], REFUSED, findings=tuple(wrong))]

@@ -63,7 +63,7 @@ def plan_pin(dist: Dist, packet: Packet, words: Words) -> Plan:
     if state is not None and state.kind == LOOSE:
         raise Refused(_other_first(dist, state, words, "loose patches"))
     if state is not None:
-        edited = edited_since(dist, state, root)
+        edited = edited_since(dist, state, root, words, words.apply)
         if edited:
             return Plan(dist, REFUSED, findings=tuple(edited))
         if packet.is_state(state):

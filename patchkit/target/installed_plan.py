@@ -18,6 +18,8 @@ from patchkit.target.installed_tree import InstalledTree
 from patchkit.target.installed_words import Words, of
 from patchkit.target.installed_write import Part
 
+KEPT = 16 << 20
+"""Bytes of base files that a state holds in any case."""
 APPLIED = "applied"
 ALREADY = "already-applied"
 REFUSED = "refused"
@@ -127,7 +129,9 @@ def with_kept(
     base: Mapping[str, File | None],
     patches: tuple[Recorded, ...],
 ) -> Mapping[str, File | None]:
-    """The base files to put into the state: none, where the patches give them back."""
-    if gives_back(Overlay(tree, final), patches, base):
+    """The base files to put into the state: with them an edit by hand can be discarded. None where
+    they are too many, and the patches give them back."""
+    size = sum(len(file.data) for file in base.values() if file is not None)
+    if size > KEPT and gives_back(Overlay(tree, final), patches, base):
         return {}
     return dict(base)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from patchkit.target.dist_info import Dist
 from patchkit.target.installed_state import State
+
+DISCARD = "--discard-edits"
 
 
 @dataclass(frozen=True)
@@ -14,6 +17,15 @@ class Words:
     apply: str = "patchkit apply --installed"
     check: str = "patchkit check --installed"
     revert: str = "patchkit revert --installed"
+
+    def way_back(self, dist: Dist, state: State, again: str = "") -> str:
+        """What to do about a patched file that was edited by hand. again: the command to run
+        after it."""
+        first = "keep a copy of your change (or make it a patch of its own)"
+        then = f", then {again}" if again else ""
+        if not state.kept:
+            return f"{first}, put the file back as it was, or: {dist.reinstall}{then}"
+        return f"{first}, then: {self.revert} {DISCARD}{then}"
 
 
 def of(state: State) -> str:
