@@ -13,6 +13,8 @@ from patchkit.series.naming import named
 
 if TYPE_CHECKING:
     from patchkit.cli.out import Out
+    from patchkit.derive.project import Project
+    from patchkit.rebase.onto import Onto
     from patchkit.rebase.plan import Cell, Row
 
 EXAMPLES = (
@@ -90,8 +92,14 @@ def run(
             digest = environment.given(python or "").digest if own else environment.digest_of_list()
             rows = [proving.recorded(bases.store, row, proofs, digest) for row in rows]
     rows = [replace(r, cells=tuple(c for c in r.cells if c.patch in asked)) for r in rows]
-    out.find(f for row in rows for cell in row.cells for f in findings(chosen.name, cell))
-    _show(out, chosen.name, rows, markdown)
+    known = {target.pin.name: target for target in targets}
+    to = {row.pin: To(project, chosen.name, known.get(row.pin), row.pin) for row in rows}
+    out.find(f for row in rows for cell in row.cells for f in findings(cell, to[row.pin]))
+    _show(out, chosen.name, rows, to, markdown)
+    there = [row.pin for row in rows if to[row.pin].carried]
+    if there and not markdown:
+        have = "has a series of its own" if len(there) == 1 else "have series of their own"
+        out.line(f"{', '.join(there)} {have}; the table is about the patches of {chosen.name}")
     raise typer.Exit(out.close())
 
 
@@ -106,40 +114,61 @@ def _name(cell: Cell) -> str:
     return {"clean": "", "merged": "offset"}.get(cell.text, cell.text)
 
 
-def key(pin: str, cell: Cell) -> str:
-    """PIN/RELEASE/PATCH/STATE: the same in every run, as long as the same is wrong."""
-    return f"{pin}/{cell.pin}/{cell.patch}/{_name(cell)}" if _name(cell) else ""
+class To:
+    """The way from `pin` to a release: its name in keys, and the commands that carry a patch."""
+
+    def __init__(self, project: Project, pin: str, target: Onto | None, release: str) -> None:
+        self.pin = pin
+        self.release = release
+        self.stable = target.stable if target is not None else release
+        self.carried = project.has_series(release)
+        self._onto = target.options if target is not None else release
+
+    def key(self, cell: Cell) -> str:
+        """PIN/RELEASE/PATCH/STATE: the same in every run, as long as the same is wrong."""
+        return f"{self.pin}/{self.stable}/{cell.patch}/{_name(cell)}" if _name(cell) else ""
+
+    def command(self, more: str = "") -> str:
+        """What to do about a cell that is not clean."""
+        if self.carried:
+            return f"patchkit diff --series {self.pin} {self.release}, to see what became of it"
+        return f"patchkit rebase --pin {self.pin} --onto {self._onto}{more}"
 
 
-def findings(pin: str, cell: Cell) -> list[Finding]:
+def findings(cell: Cell, to: To) -> list[Finding]:
     """Why a cell is not clean; the key names pin, release, patch and state, and no day."""
     name = _name(cell)
     if not name:
         return []
     details = [f"{f.message}" for f in cell.findings]
+    details += [f"so does {hunk}" for hunk in _further(cell)]
     details += [f"{old} is now {new}" for old, new in cell.moved.items()]
     details += [f"the release has it: {hunk}" for hunk in cell.taken]
-    details.append(f"key: {key(pin, cell)}")
-    hints = {
-        "upstreamed": f"patchkit rebase --pin {pin} --onto {cell.pin} drops it",
-        "obsolete": f"patchkit rebase --pin {pin} --onto {cell.pin} --drop {cell.patch}",
-    }
+    details.append(f"key: {to.key(cell)}")
+    drops = f" --drop {cell.patch}" if name == "obsolete" else ""
     return [
         Finding(
             name,
             f"{cell.patch} on {cell.pin}: {cell.words}"
             + (f"; proof: {cell.proof}" if cell.proof else ""),
             Where(patch=cell.patch),
-            expected=f"the patch as it is in {pin}, at other lines at most",
+            expected=f"the patch as it is in {to.pin}, at other lines at most",
             found=cell.words,
-            next=hints.get(name, f"patchkit rebase --pin {pin} --onto {cell.pin}"),
+            next=to.command(drops),
             details=tuple(details),
             note=name == "offset",
         )
     ]
 
 
-def _show(out: Out, pin: str, rows: list[Row], markdown: bool) -> None:
+def _further(cell: Cell) -> list[str]:
+    """The hunks in conflict that no message of the cell names."""
+    named = {f"{f.where.file} hunk {f.where.hunk}" for f in cell.findings}
+    whole = {f.where.file for f in cell.findings if f.where.hunk is None}
+    return [h for h in cell.hunks if h not in named and h.rpartition(" hunk ")[0] not in whole]
+
+
+def _show(out: Out, pin: str, rows: list[Row], to: dict[str, To], markdown: bool) -> None:
     out.put(
         pin=pin,
         releases=[
@@ -149,13 +178,14 @@ def _show(out: Out, pin: str, rows: list[Row], markdown: bool) -> None:
                 "patches": [
                     {
                         "patch": c.patch,
-                        "key": key(pin, c),
+                        "key": to[row.pin].key(c),
                         "text": c.text,
                         "since": c.since,
                         "proof": c.proof,
                         "taken": list(c.taken),
                         "moved": dict(c.moved),
                         "conflicts": sorted({clash.path for clash in c.clashes}),
+                        "hunks": list(c.hunks),
                     }
                     for c in row.cells
                 ],

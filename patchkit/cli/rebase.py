@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.options import Json, Offline, Pin
-from patchkit.errors import Finding, Refused, UsageFault, Where
+from patchkit.errors import Refused, UsageFault
 from patchkit.series.naming import named
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from patchkit.rebase.footing import Footing
     from patchkit.rebase.plan import Row
     from patchkit.rebase.state import State
+    from patchkit.rebase.waiting import Waits
 
 EXAMPLES = (
     "Examples:  patchkit rebase --pin v0.30.0 --onto v0.33.0 --plan    "
@@ -73,12 +74,8 @@ def run(
     from patchkit.cli.offered import not_pinned, offer
     from patchkit.cli.out import Out
     from patchkit.cli.progress import progress
-    from patchkit.cli.rebase_asked import (
-        goes_on,
-        none_under_way,
-        onto_needed,
-        under_way,
-    )
+    from patchkit.cli.rebase_asked import goes_on, none_under_way, onto_needed, under_way
+    from patchkit.cli.rebase_said import status
     from patchkit.rebase import reasons
     from patchkit.rebase import state as states
     from patchkit.rebase.footing import footing, require_room
@@ -94,14 +91,16 @@ def run(
     ):
         project = held.project
         if abort:
+            there = os.path.lexists(states.path_of(project))
             _forget(held, None)
-            out.line("the rebase is forgotten; series/ is as it was")
+            done = "the rebase is forgotten; series/ is as it was"
+            out.line(done if there else "no rebase is under way")
             raise typer.Exit(out.close())
         known = states.load(project)
         if action == "status":
-            raise typer.Exit(_status(out, known))
+            raise typer.Exit(status(out, known))
         if known is None:
-            if go_on:
+            if go_on or (onto is None and (skip is not None or drop is not None)):
                 raise Refused(none_under_way())
             if onto is None:
                 raise onto_needed(project, held.pin(pin))
@@ -129,10 +128,11 @@ def run(
         if why is not None and skip is None and drop is None:
             raise UsageFault.because("--why is of --skip or --drop", next="--drop PATCH --why TEXT")
         ground = footing(held.bases, known)
-        for name, kind in ((skip, "skipped"), (drop, "dropped by hand")):
+        for name, for_now in ((skip, True), (drop, False)):
             if name is not None:
                 patch = named([step.name for step in ground.steps], name, known.pin)
-                known = known.without(patch, reasons.of(held.bases, known, patch, why) or kind)
+                reason = reasons.of(held.bases, known, patch, why)
+                known = known.without(patch, reasons.left_out(reason, for_now))
         code = _advance(out, held, ground, known, plan, prove, python, go_on)
     raise typer.Exit(code)
 
@@ -148,9 +148,10 @@ def _advance(
     go_on: bool,
 ) -> int:
     from patchkit.authoring.sealing import write_files
+    from patchkit.cli.rebase_said import conflicts, patches, table
     from patchkit.engine.model import File
     from patchkit.prove import environment
-    from patchkit.rebase import conflict, proving, resolutions
+    from patchkit.rebase import conflict, proving, resolutions, waiting
     from patchkit.rebase import state as states
     from patchkit.rebase.finish import finish
     from patchkit.rebase.prover import prover_for
@@ -171,6 +172,7 @@ def _advance(
         out.line(f"{os.path.relpath(state.at)} is gone: it is laid out anew")
     elif go_on and state.stopped and not only_plan:
         versions = conflict.versions_of(store, ground.steps, ground.old, rows[-1], state.stopped)
+        waiting.require_same(state, waiting.basis(store, rows[-1], versions))
         settled = conflict.read_back(store, rows[-1], versions, state.stopped, state.at)
         name = resolutions.key(versions.three())
         new_files.update(
@@ -186,14 +188,15 @@ def _advance(
     else:
         digest = environment.digest_of_list()
         rows = [proving.recorded(store, row, ground.proofs, digest) for row in rows]
-    _table(out, state, rows)
+    table(out, state, rows)
     last = rows[-1]
-    stopped = conflict.first_conflict(last)
     if only_plan:
-        out.line("nothing was written (--plan)")
-        return out.close(1 if stopped is not None else None)
+        conflicts(out, state, last)
+        out.line("nothing was written")
+        return out.close(1 if conflict.first_conflict(last) is not None else None)
+    waits = waiting.first(store, ground.steps, ground.old, last, state)
     # A result that is refused leaves the conflict open that it came of.
-    ready = finish(project, ground, state, last, every(state, rows)) if stopped is None else None
+    ready = finish(project, ground, state, last, every(state, rows)) if waits is None else None
     if new_files:
         write_files(project, new_files, "rebase")
     # From here on a run that is killed is one that goes on: with the same day, and all settled.
@@ -203,39 +206,41 @@ def _advance(
         done = write_files(project, ready.files, f"rebase onto {state.onto}")
         _forget(held, state)
         out.put(written=done, tree=ready.tree)
-        out.line(f"series/{state.onto}: {len(ready.series.entries)} patches; tree {ready.tree}")
+        out.line(f"series/{state.onto}: {patches(len(ready.series.entries))}; tree {ready.tree}")
         out.line(f"next: patchkit check --pin {state.onto}, patchkit prove --pin {state.onto}")
         return out.close()
-    assert stopped is not None
-    return _stop(out, held, ground, state, last, stopped.patch)
+    assert waits is not None
+    return _stop(out, held, ground, state, last, waits)
 
 
-def _stop(out: Out, held: Session, ground: Footing, state: State, last: Row, patch: str) -> int:
+def _stop(out: Out, held: Session, ground: Footing, state: State, last: Row, waits: Waits) -> int:
     from dataclasses import replace
 
     from patchkit.cli.rebase_asked import in_the_way
+    from patchkit.cli.rebase_said import conflicts, remembers
     from patchkit.files.growing import remove_folder
     from patchkit.rebase import conflict, resolutions
     from patchkit.rebase import state as states
 
-    project, store = held.project, ground.store
-    for cell in last.cells:
-        if cell.text == "conflict":
-            out.find(cell.findings)
+    project, store, patch, versions = held.project, ground.store, waits.patch, waits.versions
     at = states.tree_of(project, state.pin, state.onto)
-    versions = conflict.versions_of(store, ground.steps, ground.old, last, patch)
-    remembered = resolutions.find(project, resolutions.key(versions.three()), versions.now)
-    if not state.at and os.path.lexists(at):
-        raise Refused(in_the_way(at))
-    states.save(project, replace(state, stopped="", at=at))
-    remove_folder(at)
-    paths = conflict.lay_out(store, last, versions, ground.headers, patch, at, remembered)
-    states.save(project, replace(state, stopped=patch, at=at))
     shown = os.path.relpath(at)
-    out.put(stopped=patch, work_tree=at, open=paths)
-    if remembered is not None:
-        out.line(f"a settled conflict of this kind was found and put into {shown}: look at it")
-    out.line(f"{patch} waits in {shown}: " + ", ".join(paths))
+    conflicts(out, state, last, shown)
+    if waits.stands:
+        out.put(stopped=patch, work_tree=at, open=list(waits.open))
+        out.line(f"{patch} waits in {shown}, as it was")
+    else:
+        known = resolutions.find(project, resolutions.key(versions.three()), versions.now)
+        if not state.at and os.path.lexists(at):
+            raise Refused(in_the_way(at))
+        states.save(project, replace(state, stopped="", at=at))
+        remove_folder(at)
+        laid = conflict.lay_out(store, last, versions, ground.headers, patch, at, known)
+        states.save(project, replace(state, stopped=patch, at=at, on=waits.on, laid=laid.tree))
+        out.put(stopped=patch, work_tree=at, open=list(laid.open))
+        if known is not None:
+            remembers(out, known, versions.now, shown)
+        out.line(f"{patch} waits in {shown}: " + ", ".join(laid.open))
     out.line(
         f"next: edit there, then patchkit rebase --continue (or --skip/--drop {patch}, --abort)"
     )
@@ -256,70 +261,3 @@ def _forget(held: Session, state: State | None) -> None:
     if state is not None and state.at:
         remove_folder(state.at)
     states.forget(held.project)
-
-
-def _table(out: Out, state: State, rows: list[Row]) -> None:
-    columns = ["patch", *(row.pin for row in rows), "proof"]
-    shown = [cell for cell in rows[-1].cells if cell.text != "stands"]
-    said = [{cell.patch: cell.words for cell in row.cells} for row in rows]
-    table = [(c.patch, *(words.get(c.patch, "") for words in said), c.proof) for c in shown]
-    out.table(f"{state.pin} onto {state.onto}", columns, table)
-    if len(shown) < len(rows[-1].cells):
-        out.line(f"{len(rows[-1].cells) - len(shown)} patches of {state.onto} stand as they are")
-    out.put(
-        pin=state.pin,
-        onto=state.onto,
-        plan=[
-            {
-                "pin": row.pin,
-                "patches": [
-                    {
-                        "patch": c.patch,
-                        "text": c.text,
-                        "since": c.since,
-                        "taken": list(c.taken),
-                        "moved": dict(c.moved),
-                        "conflicts": sorted({clash.path for clash in c.clashes}),
-                        "proof": c.proof,
-                    }
-                    for c in row.cells
-                ],
-            }
-            for row in rows
-        ],
-    )
-    for cell in rows[-1].cells:
-        for old, new in cell.moved.items():
-            out.line(f"{cell.patch}: {old} is {new} in {state.onto}")
-        for hunk in cell.taken:
-            out.line(f"{cell.patch}: {state.onto} has it already: {hunk}")
-        if cell.proof == "obsolete":
-            out.find(
-                [
-                    Finding(
-                        "obsolete",
-                        f"every witness of {cell.patch} passes on the bare {state.onto}",
-                        Where(patch=cell.patch),
-                        expected="a witness that fails without the patch",
-                        found=f"text: {cell.words}",
-                        next=f"patchkit rebase --pin {state.pin} --onto {state.onto} "
-                        f"--drop {cell.patch}",
-                        note=True,
-                    )
-                ]
-            )
-
-
-def _status(out: Out, state: State | None) -> int:
-    if state is None:
-        out.line("no rebase is under way")
-        out.put(under_way=False)
-        return out.close()
-    out.put(under_way=True, pin=state.pin, onto=state.onto, stopped=state.stopped, at=state.at)
-    out.line(f"{state.pin} onto {state.onto}, {len(state.resolved)} conflict(s) settled")
-    for name, reason in state.left.items():
-        out.line(f"{name}: {reason}")
-    if state.stopped:
-        out.line(f"{state.stopped} waits in {state.at}")
-        out.line("next: edit there, then patchkit rebase --continue")
-    return out.close()

@@ -66,12 +66,17 @@ class Project:
                     Where(file=os.path.join("series", pin, "series")),
                     expected=f"a series for {pin}",
                     found="series for " + ", ".join(have) if have else "no series at all",
-                    next=f"patchkit apply --pin {have[0]}"
+                    next=f"patchkit rebase --pin {self._beside(pin, have)} --onto {pin} --plan"
                     if have
                     else "patchkit new NAME --pin " + pin,
                 )
             )
         return read_listing(self.series_folder(pin))
+
+    def _beside(self, pin: str, have: list[str]) -> str:
+        """The one of `have` that stands nearest to `pin` in pins.toml."""
+        names = list(self.pins.pins)
+        return min(have, key=lambda name: abs(names.index(name) - names.index(pin)))
 
     def lock(self, pin: str) -> Lock:
         """The lock of `pin`. Raises Refused: lock-stale where there is none, bad-lock."""

@@ -16,7 +16,7 @@ from patchkit.engine.quote import show_path
 from patchkit.errors import Finding, Refused, Where
 from patchkit.files.root import Root
 from patchkit.rebase.moves import ByOldNames
-from patchkit.rebase.plan import Cell, Resolved, Row, moved_files
+from patchkit.rebase.plan import Cell, Resolved, Row, effect, moved_files
 from patchkit.rebase.resolutions import Three
 from patchkit.rebase.steps import Step
 from patchkit.series.header import Header
@@ -52,6 +52,15 @@ class Versions:
         }
 
 
+@dataclass(frozen=True)
+class Laid:
+    """A work tree as it was laid out. open: paths in which something is to be settled. tree: the
+    id of all of it."""
+
+    open: tuple[str, ...]
+    tree: str
+
+
 def versions_of(store: Store, steps: Sequence[Step], old: Base, row: Row, patch: str) -> Versions:
     """The versions that clash for `patch` on the release of `row`, which was planned of `steps`."""
     now = Overlay(row.base.tree(store))
@@ -73,11 +82,10 @@ def lay_out(
     patch: str,
     at: str,
     remembered: Resolved | None,
-) -> list[str]:
+) -> Laid:
     """Make the work tree at `at`: a commit a carried patch, then the conflict, not committed.
 
-    Gives the paths in which something is to be settled. Raises Refused(foreign-edit,
-    target-exists).
+    Raises Refused(foreign-edit, target-exists).
     """
     steps = []
     for cell in row.cells:
@@ -97,7 +105,8 @@ def lay_out(
     if remembered is not None:
         for path, file in remembered.changes.items():
             root.put(path, file) if file is not None else root.remove(path)
-        return sorted(remembered.changes)
+        tree = store.write_tree(chain.tree, remembered.changes)
+        return Laid(tuple(sorted(remembered.changes)), tree)
     where, there = versions.where, ByOldNames(versions.now, versions.where)
     carried = carry(versions.before, versions.changes, there, versions.renames)
     put = dict(carried.changes)
@@ -107,13 +116,18 @@ def lay_out(
         put |= {old: None, path: _to_settle(three, (row.pin, BEFORE, patch))}
         # Where the file that it renames is gone, the renamed one is shown.
         put |= {new: versions.changes[new] for new, o in versions.renames.items() if o == path}
+    laid: dict[str, File | None] = {}
     for path, file in put.items():
         at_path = where.get(path, path)
         if file is None:
             root.remove(at_path)
-        elif not root.is_folder(at_path):  # else the release's folder stays to be looked at
+        elif root.is_folder(at_path):
+            continue  # the release's folder stays to be looked at
+        else:
             root.put(at_path, file)
-    return sorted(where.get(clash.path, clash.path) for clash in carried.clashes)
+        laid[at_path] = file
+    unsettled = sorted(where.get(clash.path, clash.path) for clash in carried.clashes)
+    return Laid(tuple(unsettled), store.write_tree(chain.tree, laid))
 
 
 def _to_settle(
@@ -170,7 +184,7 @@ def read_back(store: Store, row: Row, versions: Versions, patch: str, at: str) -
             )
         )
     before = {path: _oid(versions.now.get(path)) for path in changes}
-    return Resolved(changes, before)
+    return Resolved(changes, before, effect(versions.before, versions.changes))
 
 
 def _marked(file: File | None, pin: str, patch: str) -> tuple[int, str]:

@@ -14,7 +14,7 @@ from patchkit.errors import Finding, Refused, Where
 from patchkit.files.root import Root
 from patchkit.rebase.footing import Footing
 from patchkit.rebase.plan import Cell, Row
-from patchkit.rebase.reasons import earlier, line
+from patchkit.rebase.reasons import earlier, line, told_of
 from patchkit.rebase.state import State
 from patchkit.rebase.steps import Step
 from patchkit.series.folder import Series
@@ -113,13 +113,15 @@ def _listed(
 ) -> SeriesFile:
     """The series file: the patches in order, with comments between them.
 
-    head: lines above them. own: the file that the release has; its comments stay.
+    head: lines above them. own: the file that the release has; its comments stay, but for what it
+    says of patches that were left out before and are shown now.
     """
     if own is None:
         lines = [*head, *(row if isinstance(row, str) else row.text() for row in shown)]
     else:
         file = arranged(own, [row for row in shown if isinstance(row, Entry)])
-        lines, at = list(file.lines), 0
+        said = {told_of(row) if isinstance(row, str) else row.patch for row in shown}
+        lines, at = [text for text in file.lines if told_of(text) not in said], 0
         for row in shown:
             if isinstance(row, str):
                 lines.insert(at, row)

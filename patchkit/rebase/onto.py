@@ -27,10 +27,22 @@ SHOWN = 12
 
 @dataclass(frozen=True)
 class Onto:
-    """pin: what is meant. offered: it is not in pins.toml."""
+    """pin: what is meant. offered: it is not in pins.toml. asked: the name it was asked for by."""
 
     pin: Pin
     offered: bool = False
+    asked: str = ""
+
+    @property
+    def stable(self) -> str:
+        """A name that stays: of a branch its own, without the commit that it stands at today."""
+        named = self.offered and not _COMMIT.fullmatch(self.asked)
+        return self.asked.replace("/", "-") if named else self.pin.name
+
+    @property
+    def options(self) -> str:
+        """What `patchkit rebase` is to be told to carry a series there."""
+        return f"{self.pin.commit} --add-pin" if self.offered else self.pin.name
 
 
 def widened(bases: Bases, old: Pin, names: Iterable[str]) -> list[Onto]:
@@ -54,7 +66,7 @@ def widened(bases: Bases, old: Pin, names: Iterable[str]) -> list[Onto]:
             raise Refused(_taken(known, pin))
         pins = replace(project.pins, pins={**project.pins.pins, pin.name: pin})
         bases.project = replace(project, pins=pins)
-        found.append(Onto(pin, True))
+        found.append(Onto(pin, True, name))
     return found
 
 

@@ -22,6 +22,11 @@ class Pair:
     aside: bool = False
     reason: str = ""
 
+    @property
+    def skipped(self) -> bool:
+        """Whether it was left out for now only."""
+        return _SKIPPED.fullmatch(self.reason) is not None
+
 
 def pairs(project: Project, old: Series, new: Series) -> list[Pair]:
     """Every patch once, in the order of the new series; the dropped ones where they stood."""
@@ -92,6 +97,9 @@ def _reasons(project: Project, new: Series, old: str) -> dict[str, str]:
 
 
 _COMMENT = re.compile(r"#\s*(\S+?): (.*\S)\s*")
+SKIPPED = "skipped"
+"""The reason, or its first word, of a patch that was left out for now."""
+_SKIPPED = re.compile(rf"not on \S+: {SKIPPED}(: .*)?")
 
 
 def _rising(numbers: Sequence[int]) -> set[int]:

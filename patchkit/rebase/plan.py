@@ -8,11 +8,12 @@ offset is never trusted.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from patchkit.derive.base import Base
-from patchkit.derive.carry import Clash, carry, finding_of, untouched
+from patchkit.derive.carry import Clash, Files, carry, finding_of, hunks_of, untouched
 from patchkit.derive.derive import Derived
 from patchkit.engine.model import File, Overlay
 from patchkit.errors import Finding
@@ -39,7 +40,7 @@ class Cell:
     where that is ""), stands (the release's own, as it is). taken: hunks that the release has
     already, where it took some. changes: what the patch makes of the release's tree (empty unless
     carried). data: the patch's new bytes less its header change, None where it is written anew.
-    proof: what its proof says, "" where none was run.
+    proof: what its proof says, "" where none was run. hunks: those that conflict, in words.
     """
 
     patch: str
@@ -53,6 +54,7 @@ class Cell:
     data: bytes | None = None
     proof: str = ""
     since: str = ""
+    hunks: tuple[str, ...] = ()
 
     @property
     def carried(self) -> bool:
@@ -67,17 +69,34 @@ class Cell:
         if self.text == DROPPED:
             return f"dropped ({self.since})" if self.since else "left out"
         if self.text == CONFLICT:
-            return f"conflict ({len({c.path for c in self.clashes})} file(s))"
-        return f"{self.text}, {len(self.taken)} hunk(s) upstreamed" if self.taken else self.text
+            files = _counted(len({c.path for c in self.clashes}), "file")
+            return f"conflict ({files}, {_counted(len(self.hunks), 'hunk')})"
+        taken = f", {_counted(len(self.taken), 'hunk')} upstreamed" if self.taken else ""
+        return self.text + taken
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 @dataclass(frozen=True)
 class Resolved:
     """A conflict that a person has settled: what the patch makes of the release's tree, and the
-    blob ids ("" for no file) of those paths as they were when it was settled."""
+    blob ids ("" for no file) of those paths as they were when it was settled. of: what the patch
+    did (see `effect`) when it was, "" where nobody says."""
 
     changes: Mapping[str, File | None]
     before: Mapping[str, str]
+    of: str = ""
+
+
+def effect(before: Files, changes: Mapping[str, File | None]) -> str:
+    """A digest of what a patch does: its files before and after, by blob id."""
+    total = hashlib.sha256()
+    for path, file in sorted(changes.items()):
+        ids = " ".join(f"{f.mode:o}:{f.oid}" if f else "-" for f in (before.get(path), file))
+        total.update(f"{len(path)}:{path} {ids}\n".encode("utf-8", "surrogateescape"))
+    return total.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -151,7 +170,7 @@ def _row(
         if step.name in dropped:
             cells.append(Cell(step.name, pin, DROPPED, since=dropped[step.name]))
         else:
-            cell = _settled(step.name, pin, now, settled.get(step.name))
+            cell = _settled(step, pin, now, settled.get(step.name))
             if cell is None and step.stands:
                 cell = _as_it_is(step, pin, now)
             elif cell is None and not step.changes.keys() & (where.keys() | unsettled.keys()):
@@ -168,15 +187,15 @@ def _row(
     return cells
 
 
-def _settled(name: str, pin: str, now: Overlay, settled: Resolved | None) -> Cell | None:
-    """The cell of a settled conflict, where it was settled on these very files."""
-    if settled is None:
+def _settled(step: Step, pin: str, now: Overlay, settled: Resolved | None) -> Cell | None:
+    """The cell of a settled conflict, where it was settled on these very files, of this patch."""
+    if settled is None or settled.of not in ("", effect(step.before, step.changes)):
         return None
     for path, oid in settled.before.items():
         file = now.get(path)
         if (file.oid if file is not None else "") != oid:
             return None
-    return Cell(name, pin, MERGED, changes=settled.changes)
+    return Cell(step.name, pin, MERGED, changes=settled.changes)
 
 
 def _as_it_is(step: Step, pin: str, now: Overlay) -> Cell | None:
@@ -226,18 +245,23 @@ def _cell(
     if carried.clashes:
         if _all_there(outcome.changes, now, where):
             return Cell(name, pin, UPSTREAMED, moved=moved)
-        next_command = f"patchkit rebase --onto {pin}, then resolve {name}"
         findings = tuple(
             finding_of(
                 _after(_elsewhere(clash, where), unsettled.get(clash.path)),
                 outcome.patch,
                 outcome.root,
-                next_command,
+                f"patchkit blame {name} --onto {pin}",
                 reverse=step.entry.reverse,
             )
             for clash in carried.clashes
         )
-        return Cell(name, pin, CONFLICT, moved=moved, clashes=carried.clashes, findings=findings)
+        hunks = tuple(
+            f"{clash.path} hunk {number}"
+            for clash in carried.clashes
+            for number in hunks_of(clash, outcome.patch, outcome.root, reverse=step.entry.reverse)
+        )
+        clashes = carried.clashes
+        return Cell(name, pin, CONFLICT, (), moved, clashes, findings, hunks=hunks)
     changes = {where.get(p, p): f for p, f in carried.changes.items()}
     if all(_same(now.get(p), f) for p, f in changes.items()):
         return Cell(name, pin, UPSTREAMED, moved=moved)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from patchkit.derive.base import Bases
 from patchkit.prove import environment
 from patchkit.prove.proofs import proofs_of
+from patchkit.rebase.pairs import SKIPPED
 from patchkit.rebase.plan import OBSOLETE, UPSTREAMED, Row
 from patchkit.rebase.proving import on_bare
 from patchkit.rebase.state import State
@@ -24,6 +25,12 @@ def line(patch: str, pin: str, reason: str) -> str:
 def earlier(series: Series) -> list[str]:
     """The comments of earlier rebases: they are carried on, so that no reason is lost."""
     return [text for text in series.file.lines if _LINE.match(text)]
+
+
+def told_of(text: str) -> str:
+    """The patch that a line of a series file gives such a reason of; "" for any other line."""
+    found = _LINE.fullmatch(text)
+    return found[1] if found is not None else ""
 
 
 def gone(series: Series) -> dict[str, tuple[str, str]]:
@@ -45,6 +52,13 @@ def of(bases: Bases, state: State, patch: str, why: str | None) -> str:
     if proof is None or on_bare(bases.store, base, proof, digest) != OBSOLETE:
         return ""
     return f"obsolete: every witness of its proof passes on the bare {state.onto}"
+
+
+def left_out(reason: str, for_now: bool) -> str:
+    """What the series file says of a patch that was left out by hand: for now (--skip) or not."""
+    if not for_now:
+        return reason or "dropped by hand"
+    return f"{SKIPPED}: {reason}" if reason else SKIPPED
 
 
 def every(state: State, rows: Sequence[Row]) -> dict[str, str]:

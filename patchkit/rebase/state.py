@@ -23,8 +23,9 @@ _PLACE = f"{OWN}/rebase.json"
 @dataclass(frozen=True)
 class State:
     """pin, onto: names. day: what Last-Update becomes. left: patches left out by hand -> reason.
-    resolved: settled conflicts. stopped: the patch whose conflict waits; at: its work tree. into:
-    whether the release has a series, which gets what it lacks."""
+    resolved: settled conflicts. stopped: the patch whose conflict waits; at: its work tree; on:
+    what that was laid out of; laid: the id of its tree as it was laid out. into: whether the
+    release has a series, which gets what it lacks."""
 
     pin: str
     onto: str
@@ -35,6 +36,8 @@ class State:
     stopped: str = ""
     at: str = ""
     into: bool = False
+    on: str = ""
+    laid: str = ""
 
     def settled(self, patch: str, resolved: Resolved) -> State:
         """The state with the conflict of `patch` settled."""
@@ -42,7 +45,8 @@ class State:
 
     def without(self, patch: str, reason: str) -> State:
         """The state with `patch` left out."""
-        return replace(self, left={**self.left, patch: reason}, stopped="")
+        stopped = "" if patch == self.stopped else self.stopped
+        return replace(self, left={**self.left, patch: reason}, stopped=stopped)
 
 
 def path_of(project: Project) -> str:
@@ -78,6 +82,8 @@ def load(project: Project) -> State | None:
             # Never the path that the file says: that folder is going to be removed.
             tree_of(project, texts[0], texts[1]) if texts[4] else "",
             bool(body.get("into", False)),
+            str(body.get("on", "")),
+            str(body.get("laid", "")),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Refused(
@@ -104,6 +110,8 @@ def save(project: Project, state: State) -> None:
         "stopped": state.stopped,
         "at": state.at,
         "into": state.into,
+        "on": state.on,
+        "laid": state.laid,
     }
     data = (json.dumps(body, indent=1, sort_keys=True) + "\n").encode("ascii")
     # The project is held: what a killed run left half written is overwritten, not left beside it.
@@ -128,7 +136,8 @@ def write_resolved(resolved: Resolved) -> dict[str, object]:
             files[path] = {"mode": f"{file.mode:o}", "text": file.data.decode("utf-8")}
         except UnicodeDecodeError:
             files[path] = {"mode": f"{file.mode:o}", "base64": base64.b64encode(file.data).decode()}
-    return {"before": dict(sorted(resolved.before.items())), "files": files}
+    before = dict(sorted(resolved.before.items()))
+    return {"before": before, "files": files, "of": resolved.of}
 
 
 def read_resolved(body: object) -> Resolved:
@@ -149,4 +158,4 @@ def read_resolved(body: object) -> Resolved:
         data = row["text"].encode() if "text" in row else base64.b64decode(row["base64"])
         changes[path] = File(data, mode)
     before = {str(path): str(oid) for path, oid in body["before"].items()}
-    return Resolved(changes, before)
+    return Resolved(changes, before, str(body.get("of", "")))

@@ -66,7 +66,7 @@ def steps_into(
     project: Project, old: Derived, old_base: Tree, own: Derived, base: Tree
 ) -> list[Step]:
     """Every patch of the release's own series (`own`, on `base`), and those of `old` that it lacks
-    and does not say why."""
+    and does not say why, or says that they were left out for now."""
     theirs, ours = steps_of(old, old_base), steps_of(own, base, True)
     steps: list[Step] = []
     for pair in pairs(project, old.series, own.series):
@@ -78,10 +78,10 @@ def steps_into(
 
 
 def lacking(project: Project, old: Series, own: Series) -> list[str]:
-    """The patches of `old` that `own` lacks and does not say why."""
+    """The patches of `old` that `own` lacks and does not say why, or for now only."""
     rows = pairs(project, old, own)
     return [old.entries[p.old].patch for p in rows if p.old is not None and _is_new(p)]
 
 
 def _is_new(pair: Pair) -> bool:
-    return pair.new is None and not pair.reason
+    return pair.new is None and (pair.skipped or not pair.reason)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from patchkit.derive.carry import carry, finding_of, renames_of, untouched
+from patchkit.derive.carry import carry, finding_of, hunks_of, renames_of, untouched
 from patchkit.engine.model import EXECUTABLE, SYMLINK, File, MemoryTree
 from patchkit.engine.parse import parse
 from patchkit.engine.strip import Root
@@ -97,6 +97,23 @@ def test_a_clash_names_the_hunk_and_shows_both_sides() -> None:
     assert finding.where.hunk == 2
     assert finding.details == ("there now:", "  z", "the patch makes:", "  y")
     assert finding.next == "do this"
+
+
+def test_every_hunk_that_clashes_is_named_and_none_beside_it() -> None:
+    old = b"".join(b"line %d\n" % number for number in range(40))
+    theirs, ours = old, old
+    for number in (5, 20, 35):
+        theirs = theirs.replace(b"line %d\n" % number, b"x\n")
+    for number in (5, 35):
+        ours = ours.replace(b"line %d\n" % number, b"a\n")
+    patch = parse(write_diff(tree(f=File(old)), {"f": File(theirs)}), "p.patch")
+    (clash,) = carry(tree(f=File(old)), {"f": File(theirs)}, tree(f=File(ours))).clashes
+    assert hunks_of(clash, patch, Root()) == [1, 3]
+    finding = finding_of(clash, patch, Root(), "do this")
+    assert (finding.where.hunk, finding.details[-1]) == (1, "so does hunk 3")
+    (gone,) = carry(tree(f=File(old)), {"f": File(theirs)}, tree()).clashes
+    assert hunks_of(gone, patch, Root()) == [1, 2, 3]
+    assert finding_of(gone, patch, Root(), "do this").where.hunk is None
 
 
 def test_a_file_that_is_gone_does_not_come_back_under_another_name() -> None:

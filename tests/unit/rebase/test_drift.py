@@ -100,7 +100,7 @@ def test_the_table_as_markdown(proved: SmallProject) -> None:
     assert done.out.splitlines() == [
         "| patch | v2.0 | v3.0 |",
         "| --- | --- | --- |",
-        "| deeper.patch | clean; not proven here | conflict (1 file(s)); not proven here |",
+        "| deeper.patch | clean; not proven here | conflict (1 file, 1 hunk); not proven here |",
         "| wider.patch | clean; not proven here | clean; not proven here |",
         "| later.patch | clean; not proven here | clean; not proven here |",
     ]
@@ -111,3 +111,47 @@ def test_a_series_without_proofs_makes_no_environment_ready(locked: SmallProject
     release(project, "v2.0", {})
     done = project.run("drift", "--pin", "v1.0", "--prove", "--python", "/no/such/python")
     assert (done.code, done.err) == (0, "")
+
+
+def test_a_release_with_a_series_says_so_and_no_command_that_would_be_refused(
+    proved: SmallProject,
+) -> None:
+    assert proved.run("rebase", "--pin", "v1.0", "--onto", "v2.0").code == 0
+    assert proved.run("rebase", "--pin", "v1.0", "--onto", "v3.0", "--direct").code == 1
+    assert proved.run("rebase", "--drop", "deeper").code == 0
+    done = proved.run("drift", "--pin", "v1.0", "--onto", "v2.0", "--onto", "v3.0")
+    assert done.out.splitlines()[-1] == (
+        "v2.0, v3.0 have series of their own; the table is about the patches of v1.0"
+    )
+    (command,) = [line for line in done.err.splitlines() if line.startswith("  next:")]
+    words = command.partition("patchkit ")[2].partition(",")[0].split()
+    assert words == ["diff", "--series", "v1.0", "v3.0"]
+    assert "deeper.patch  dropped" in proved.run(*words).out
+    done = proved.run("drift", "--pin", "v1.0", "--onto", "v4.0")
+    assert "series of" not in done.out.splitlines()[-1]
+    assert "next:     patchkit rebase --pin v1.0 --onto v4.0" in done.err
+
+
+def test_every_hunk_in_conflict_is_counted_and_named(locked: SmallProject) -> None:
+    project = with_sources(locked)
+    work = project.at / "work" / "engine" / "lanes.py"
+    work.write_text(work.read_text().replace("    return 0\n", "    return 100\n"))
+    project.edited("ends", "engine/lanes.py", "    return 5\n", "    return 50\n")
+    assert project.run("lock", "--pin", "v1.0").code == 0
+    edits = ("    return 0\n", "    return zero()\n")
+    lanes = release(project, "v2.0", {"engine/lanes.py": edits}) / "engine" / "lanes.py"
+    lanes.write_text(lanes.read_text().replace("    return 5\n", "    return five()\n"))
+    done = project.run("drift", "--pin", "v1.0", "--onto", "v2.0", "--json")
+    (found,) = json.loads(done.out)["findings"]
+    assert found["found"] == "conflict (1 file, 2 hunks)"
+    assert "so does engine/lanes.py hunk 2" in found["details"]
+    (row,) = json.loads(done.out)["releases"]
+    assert [p["hunks"] for p in row["patches"] if p["patch"] == "ends.patch"] == [
+        ["engine/lanes.py hunk 1", "engine/lanes.py hunk 2"]
+    ]
+    plan = project.run("rebase", "--pin", "v1.0", "--onto", "v2.0", "--plan")
+    assert plan.code == 1
+    assert "conflict (1 file, 2 hunks)" in plan.out
+    assert "hunk 1 of engine/lanes.py changes what stands at" in plan.err
+    assert "so does hunk 2" in plan.err
+    assert "next:     patchkit rebase --pin v1.0 --onto v2.0\n" in plan.err
