@@ -11,8 +11,17 @@ def build(monkeypatch):
     def make(*args, **kwargs):
         try:
             return x.linear_layer(monkeypatch, *args, **kwargs)
-        except NotImplementedError as error:
+        except (NotImplementedError, ValueError) as error:
             pytest.fail(f"the layer is refused: {error}")
+
+    return make
+
+
+@pytest.fixture
+def refused(monkeypatch):
+    def make(reason, *args, **kwargs):
+        with pytest.raises(ValueError, match=reason):
+            x.linear_layer(monkeypatch, *args, **kwargs)
 
     return make
 
@@ -219,38 +228,53 @@ def test_packed_signs_and_bias(build):
     ]
 
 
-def test_a_lost_bias_is_refused(build):
+def test_a_lost_bias_is_refused(refused):
     group = {**x.weight(256, 256), "bias": torch.zeros(256).half()}
     stream = [(None, {k: v for k, v in group.items() if k != "bias"})]
-    with pytest.raises(ValueError, match="m.fc has no bias, but EXL3 weight 'm.fc'"):
-        build("ColumnParallelLinear", (256, 256), {"m.fc": group}, stream, prefix="m.fc")
+    refused(
+        "m.fc has no bias, but EXL3 weight 'm.fc'",
+        "ColumnParallelLinear",
+        (256, 256),
+        {"m.fc": group},
+        stream,
+        prefix="m.fc",
+    )
 
 
-def test_missing_tensors_are_named(build):
+def test_missing_tensors_are_named(refused):
     stream = [("q", Q), ("v", V), ("k", {"trellis": K["trellis"]})]
-    with pytest.raises(ValueError, match="m.qkv_proj.*not bring suh, svh of.*m.k_proj"):
-        build("QKVParallelLinear", (256, 128, 4, 2), QKV, stream, prefix="m.qkv_proj")
+    refused(
+        "m.qkv_proj.*not bring suh, svh of.*m.k_proj",
+        "QKVParallelLinear",
+        (256, 128, 4, 2),
+        QKV,
+        stream,
+        prefix="m.qkv_proj",
+    )
 
 
 def test_a_dummy_load_is_none_of_that(build):
     build("QKVParallelLinear", (256, 128, 4, 2), QKV, [], prefix="m.qkv_proj")
 
 
-def test_a_weight_of_another_model_is_refused(build):
-    groups = {"m.gate_proj": GATE, "m.up_proj": x.weight(256, 512)}
-    with pytest.raises(
-        ValueError, match=r"m\.gate_up_proj: .*'m\.up_proj' is 256 x 512.* 256 x 640"
-    ):
-        build(
-            "MergedColumnParallelLinear",
-            (256, [640, 640]),
-            groups,
-            [],
-            prefix="m.gate_up_proj",
-        )
+def test_a_weight_of_another_model_is_refused(refused):
+    refused(
+        r"m\.gate_up_proj: .*'m\.up_proj' is 256 x 512.* 256 x 640",
+        "MergedColumnParallelLinear",
+        (256, [640, 640]),
+        {"m.gate_proj": GATE, "m.up_proj": x.weight(256, 512)},
+        [],
+        prefix="m.gate_up_proj",
+    )
 
 
-def test_a_foreign_marker_is_refused(build):
+def test_a_foreign_marker_is_refused(refused):
     wrong = {**GATE, "mcg": GATE["mcg"] - 1}
-    with pytest.raises(ValueError, match="'m.fc': the mcg marker is 0xcbac1fec"):
-        build("ColumnParallelLinear", (256, 640), {"m.fc": GATE}, [(None, wrong)], prefix="m.fc")
+    refused(
+        "'m.fc': the mcg marker is 0xcbac1fec",
+        "ColumnParallelLinear",
+        (256, 640),
+        {"m.fc": GATE},
+        [(None, wrong)],
+        prefix="m.fc",
+    )
