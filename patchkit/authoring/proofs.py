@@ -1,4 +1,5 @@
-"""The files of a patch's proof, which go where the patch goes: its test module and its mutants."""
+"""The files of a patch's proof, which go where the patch goes: its test module, its mutants, and
+the reasons for hunks that it does not prove."""
 
 from __future__ import annotations
 
@@ -17,14 +18,22 @@ def module_of(patch: str) -> str:
 
 def mutants_of(patch: str) -> str:
     """Folder of a patch's mutants below the series folder."""
-    stem = os.path.basename(patch).removesuffix(".patch").removesuffix(".diff")
-    return f"{PROOFS}/{stem}.mutants"
+    return f"{PROOFS}/{_stem(patch)}.mutants"
+
+
+def unproven_of(patch: str) -> str:
+    """Path of the reasons for hunks that are not proven, below the series folder."""
+    return f"{PROOFS}/{_stem(patch)}.unproven"
+
+
+def _stem(patch: str) -> str:
+    return os.path.basename(patch).removesuffix(".patch").removesuffix(".diff")
 
 
 def proof_files(folder: str | os.PathLike[str], patch: str) -> dict[str, File]:
     """Every file of the proof of `patch`, by path below the series folder."""
     root = Root(folder)
-    paths = [module_of(patch)]
+    paths = [module_of(patch), unproven_of(patch)]
     if root.is_folder(PROOFS) and root.is_folder(mutants_of(patch)):
         paths += root.walk(mutants_of(patch))
     found = {path: root.get(path) for path in paths}
@@ -37,6 +46,8 @@ def renamed(files: dict[str, File], patch: str, to: str) -> dict[str, File | Non
     for path, file in files.items():
         if path == module_of(patch):
             out[module_of(to)] = file
+        elif path == unproven_of(patch):
+            out[unproven_of(to)] = file
         else:
             out[mutants_of(to) + path.removeprefix(mutants_of(patch))] = file
     return out

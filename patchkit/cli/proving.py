@@ -160,7 +160,7 @@ def recorded(opened: Opened, patch: str) -> str:
 def _variants(out: Out, opened: Opened, *, hunks: bool) -> None:
     count = {"tried": 0, "red": 0, "raises": 0, "not_proven": 0}
     for name, found in opened.extra.items():
-        why = unproven.reasons(opened.folder, name)
+        why = unproven.reasons(opened.proofs[name].unproven)
         for v in found:
             reason = f": {why[v.place]}" if v.kind == "hunk" and v.place in why else ""
             if v.verdict.state == RAISES:

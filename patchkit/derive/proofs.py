@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from patchkit.derive.project import Project
@@ -49,6 +50,26 @@ def module_of(
         return own
     heir = inherited_from(project, header.first(ORIGIN), {pin}, known)
     return project.series_folder(heir[0]) / PROOFS / heir[1] if heir is not None else None
+
+
+def ancestors(
+    project: Project, pin: str, patch: str, header: Header, known: Origins
+) -> Iterator[tuple[str, str]]:
+    """(pin, patch): the patch itself, then what it was carried from, the nearest first.
+
+    known: as for `inherited_from`.
+    """
+    seen: set[str] = set()
+    origin: str | None = header.first(ORIGIN)
+    while patch and pin not in seen and pin in project.pins.pins:
+        yield pin, patch
+        seen.add(pin)
+        if origin is None:
+            if pin not in known:
+                known[pin] = origins_of(project, pin)
+            origin = known[pin].get(patch, "")
+        pin, _, patch = origin.partition("/")
+        origin = None
 
 
 Origins = dict[str, dict[str, str]]

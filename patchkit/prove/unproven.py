@@ -10,19 +10,16 @@ from pathlib import Path
 
 from patchkit.errors import Finding, Where
 from patchkit.prove.judge import RAISES, RED, Verdict
-from patchkit.series.folder import PROOFS
 
 ALLOWED = 0.1
 """Share of a series' hunks that may be not proven."""
 
 
-def reasons(series_folder: Path, patch: str) -> dict[str, str]:
-    """The place of each hunk that is said to be not proven, with its reason."""
-    path = series_folder / PROOFS / f"{patch.removesuffix('.patch')}.unproven"
-    if not path.is_file():
-        return {}
-    out = {}
-    for line in path.read_text("utf-8", "replace").splitlines():
+def reasons(path: Path | None) -> dict[str, str]:
+    """The place of each hunk that is said to be not proven, with its reason. path: the file, None
+    where there is none."""
+    out: dict[str, str] = {}
+    for line in path.read_text("utf-8", "replace").splitlines() if path is not None else ():
         place, colon, reason = line.partition(": ")
         if colon and not line.startswith("#"):
             out[place.strip()] = reason.strip()

@@ -90,6 +90,7 @@ def test_a_drop_takes_file_line_and_proof(four: Bench) -> None:
     (proofs / "b.mutants").mkdir(parents=True)
     (proofs / "test_b.py").write_text("def test(): pass\n")
     (proofs / "b.mutants" / "one.diff").write_text("x\n")
+    (proofs / "b.unproven").write_text("engine/lanes.py hunk 1: a comment\n")
     (proofs / "test_a.py").write_text("def test(): pass\n")
     from patchkit.check.locking import relock
 
@@ -122,6 +123,7 @@ def test_a_rename_takes_proof_guard_and_comment_with_it(four: Bench) -> None:
     (proofs / "g.mutants").mkdir(parents=True)
     (proofs / "test_g.py").write_text("def test(): pass\n")
     (proofs / "g.mutants" / "one.diff").write_text("x\n")
+    (proofs / "g.unproven").write_text("engine/lanes.py hunk 1: a comment\n")
     from patchkit.check.locking import relock
 
     with four.session() as (held, _):
@@ -138,6 +140,8 @@ def test_a_rename_takes_proof_guard_and_comment_with_it(four: Bench) -> None:
     assert four.patches()["gate-nine.patch"] == before["g.patch"]
     assert (proofs / "test_gate_nine.py").is_file()
     assert (proofs / "gate-nine.mutants" / "one.diff").is_file()
+    assert (proofs / "gate-nine.unproven").is_file()
+    assert not (proofs / "g.unproven").exists()
     assert not (proofs / "test_g.py").exists()
     assert not (proofs / "g.mutants").exists()
     assert four.check() == []
