@@ -160,6 +160,15 @@ def test_a_foreign_marker_is_refused():
         build(experts, 128, 128, 2)
 
 
+def test_a_foreign_marker_of_a_linear_layer_is_refused_by_its_name(monkeypatch):
+    """One check serves both."""
+    gate = x.weight(256, 640, 64, "mcg")
+    wrong = {**gate, "mcg": gate["mcg"] - 1}
+    layer = ("ColumnParallelLinear", (256, 640), {"m.fc": gate}, [(None, wrong)])
+    with pytest.raises(ValueError, match="^EXL3 weight 'm.fc': the mcg marker is 0xcbac1fec"):
+        x.linear_layer(monkeypatch, *layer, prefix="m.fc")
+
+
 @pytest.mark.parametrize(
     "kwargs, what",
     [

@@ -3,6 +3,8 @@
 the same methods as the target's, loaded by vLLM's own loader.
 """
 
+from unittest import mock
+
 import _ranks as ranks  # before vllm
 import pytest
 import torch
@@ -17,7 +19,10 @@ def paths(tmp_path_factory):
 
 
 def whole(rank, path, switches):
-    steps = run(rank, path, switches=switches)
+    try:
+        steps = run(rank, path, switches=switches)
+    except AttributeError as error:  # what a layer was not handed
+        return ranks.Refused(error)
     draft = rank.draft.model
     layer = draft.layers[0]
     modules = {
@@ -68,3 +73,41 @@ def test_two_ranks_give_the_same(paths):
         for name, logits in wanted.items():
             assert torch.isfinite(step[name]).all()
             assert ranks.relative_error(step[name], logits) < 3e-2, name
+
+
+def on_amd(rank, path):
+    """The heads that AMD's classes make of a checkpoint: built and loaded, not run. They
+    register their operators under the names of NVIDIA's, which stand here already."""
+    import vllm.models.qwen4_exp as package
+    from vllm.utils import torch_utils
+
+    register = torch_utils.direct_register_custom_op
+
+    def once(op_name, *args, **kwargs):
+        if not hasattr(torch.ops.vllm, op_name):
+            register(op_name, *args, **kwargs)
+
+    with mock.patch.object(torch_utils, "direct_register_custom_op", once):
+        from vllm.models.qwen4_exp.amd import model, mtp, qsa
+    qsa.is_flash_attn_varlen_func_available = lambda: True
+    package.Qwen4ExpForCausalLM = model.Qwen4ExpForCausalLM
+    package.Qwen4ExpForConditionalGeneration = model.Qwen4ExpForConditionalGeneration
+    package.Qwen4ExpMTP = mtp.Qwen4ExpMTP
+    try:
+        rank.join(path, drafts=2).load(draft=True)
+    except AttributeError as error:
+        return ranks.Refused(error)
+    heads = rank.model.lm_head, rank.draft.lm_head
+    assert all(head.trellis.count_nonzero() > 0 for head in heads)
+    kinds = [type(head.quant_method).__name__ for head in heads]
+    return kinds, [type(m).__module__ for m in (rank.model, rank.draft)]
+
+
+@pytest.mark.witness
+def test_amds_draft_has_its_head_in_exl3_too(paths):
+    results = ranks.run(1, on_amd, paths[0])
+    assert not isinstance(results, ranks.Refused), results
+    ((kinds, modules),) = results
+    where = "vllm.models.qwen4_exp.amd"
+    assert modules == [f"{where}.model", f"{where}.mtp"]
+    assert kinds == ["Exl3LinearMethod"] * 2

@@ -154,7 +154,11 @@ def module(folder, files, placement, load=True):
             params_dtype=torch.bfloat16,
         )
     if load:
-        assert built.load_weights(weights(files)) >= {"ngram_embedding.weight"}
+        try:
+            loaded = built.load_weights(weights(files))
+        except ValueError as error:
+            pytest.fail(f"the checkpoint is refused: {error}")
+        assert loaded >= {"ngram_embedding.weight"}
         with (
             mock.patch.object(utils, "maybe_retie_word_embeddings", lambda *a: None),
             mock.patch.object(utils, "release_device_memory_under_pressure", lambda *a: None),
@@ -202,6 +206,8 @@ def test_every_placement_gives_the_stored_rows(tmp_path, table, placement, parts
     ids = ids_of(table)
     with _ple.world():
         built = module(tmp_path, files, placement)
+        if placement == "disk":  # what is wrong here reads past the file
+            assert built.ngram_embedding._rows.row_bytes == 2 * table.shape[1]
         found = lookup(built, ids)
         assert found.dtype == torch.int16
         assert torch.equal(found, table[ids].flatten(1))
@@ -261,6 +267,25 @@ def test_a_table_without_bias_has_none(tmp_path, table):
     assert torch.equal(out, expected.view(2, -1))
 
 
+def test_tables_follow_the_models_names(tmp_path, table):
+    from vllm.model_executor.layers.quantization.exl3 import Exl3Config
+    from vllm.model_executor.models.utils import WeightsMapper
+
+    mapper = WeightsMapper(orig_to_new_prefix={"model.": "language_model.model."})
+    checkpoint(tmp_path, table, 2)
+    config, unread = config_of(tmp_path), Exl3Config()
+    try:
+        for each in (config, unread):
+            each.apply_vllm_mapper(mapper)
+            each.apply_vllm_mapper(mapper)  # no name of this kind any more
+    except AttributeError as error:
+        pytest.fail(f"before the headers are read: {error}")
+    assert unread.row_tables == {}
+    ((name, found),) = config.row_tables.items()
+    assert name == f"language_model.{PREFIX}.ngram_embedding"
+    assert (found.num_rows, found.words) == (len(table), table.shape[1])
+
+
 @pytest.mark.parametrize("master", ["0", "1"])
 def test_the_master_switch_has_its_path(monkeypatch, tmp_path, table, master):
     monkeypatch.setenv("VLLM_EXL3_KERNELS", master)
@@ -316,7 +341,10 @@ def test_other_tables_of_rows_are_still_refused(tmp_path):
 
 # ------------------------------------------------------------ a complete checkpoint
 def whole(rank, path):
-    return q.run(rank, path, switches={"VLLM_EXL3_KERNELS": "0"})
+    try:
+        return q.run(rank, path, switches={"VLLM_EXL3_KERNELS": "0"})
+    except AttributeError as error:  # what a table of another kind lacks
+        return ranks.Refused(error)
 
 
 def ran(path):
