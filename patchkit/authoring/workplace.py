@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 
 from patchkit.authoring.standing import Standing
 from patchkit.derive.derive import commit_of
+from patchkit.derive.outputs import output_folder
 from patchkit.derive.project import Project
 from patchkit.derive.selection import WHOLE
 from patchkit.errors import Finding, Refused, Where, unreadable
@@ -52,7 +53,7 @@ class Point:
 
 def default_place(project: Project, pin: str) -> str:
     """Where the work tree of a pin stands when nothing else is said."""
-    return os.path.join(project.folder, "build", f"edit-{pin}")
+    return output_folder(project, f"edit-{pin}")
 
 
 def near(at: str) -> str:

@@ -30,6 +30,7 @@ def run_pin(
     from patchkit.check.locked import prepare
     from patchkit.cli.progress import progress
     from patchkit.derive.base import open_bases
+    from patchkit.derive.outputs import output_folder
     from patchkit.derive.project import find
     from patchkit.derive.selection import Selection
 
@@ -37,7 +38,7 @@ def run_pin(
     project = find(start)
     chosen = project.one_pin(pin)
     selection = Selection(None if every else project.stack(stack or "default"), upto)
-    at = to or os.path.join(project.folder, "build", f"{chosen.upstream}-{chosen.name}")
+    at = to or output_folder(project, f"{chosen.upstream}-{chosen.name}")
     with (
         progress(quiet=as_json) as bar,
         open_bases(project, offline=offline, progress=bar) as bases,

@@ -93,6 +93,7 @@ def run(
     from patchkit.cli.out import Out
     from patchkit.cli.progress import progress
     from patchkit.derive.base import open_bases
+    from patchkit.derive.outputs import output_folder
     from patchkit.derive.project import find
     from patchkit.errors import UsageFault
 
@@ -121,7 +122,7 @@ def run(
         else:
             if out_folder == "":
                 raise UsageFault.because("--out takes the name of a folder")
-            at = out_folder or os.path.join(project.folder, "build", "wheels")
+            at = out_folder or output_folder(project, "wheels")
             built, beside = build(project, bases, asked, os.path.abspath(at), bar)
             out.find(built.notes)
             out.put(**_facts(built), path=built.path, provenance=beside[0], sbom=beside[1])

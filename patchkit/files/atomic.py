@@ -59,11 +59,13 @@ def read_file(path: str | os.PathLike[str], limit: int = 64 * MEGABYTE) -> bytes
     at = os.fspath(path)
     try:
         # O_NONBLOCK: a FIFO that stands where a file should must not hang us.
-        with os.fdopen(os.open(at, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as stream:
-            mode = os.fstat(stream.fileno()).st_mode
-            if not stat.S_ISREG(mode):
-                kind = _KINDS.get(stat.S_IFMT(mode), "something else")
-                raise OSError(errno.EINVAL, f"it is {kind}, not a file", at)
+        handle = os.open(at, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode):
+            os.close(handle)  # no stream takes a folder, nor closes it
+            kind = _KINDS.get(stat.S_IFMT(mode), "something else")
+            raise OSError(errno.EINVAL, f"it is {kind}, not a file", at)
+        with os.fdopen(handle, "rb") as stream:
             data = stream.read(limit + 1)
     except OSError as error:
         raise disk_fault(error, at, "read") from error

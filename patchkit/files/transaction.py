@@ -56,7 +56,7 @@ def change(
     Paths that are already as wanted are not written. Raises EnvironmentFault(disk), Refused.
     """
     wanted = {p: f for p, f in changes.items() if not _same(root.get(p), f)}
-    at = os.fspath(journal)
+    at = _own(journal)
     make_folder(at)
     old = {path: root.get(path) for path in wanted}
     _write_journal(at, what, old, wanted)
@@ -92,7 +92,7 @@ def recover(root: Root, journal: str | os.PathLike[str]) -> Recovered | None:
     Raises Refused(journal) naming paths that are neither as before nor as intended: nothing is
     written then, and the journal stays.
     """
-    at = os.fspath(journal)
+    at = _own(journal)
     where = os.path.join(at, JOURNAL)
     if not os.path.lexists(where):
         if os.path.isdir(at):
@@ -141,6 +141,23 @@ def recover(root: Root, journal: str | os.PathLike[str]) -> Recovered | None:
         root.sweep(path)
     _drop(at)
     return Recovered(record.what, tuple(p for p, _ in back))
+
+
+def _own(journal: str | os.PathLike[str]) -> str:
+    """The path of the journal's folder. Raises Refused(symlink-in-path) where it is a link."""
+    at = os.fspath(journal)
+    if os.path.islink(at):
+        raise Refused(
+            Finding(
+                "symlink-in-path",
+                "the folder of the journal is a symbolic link, which is never followed",
+                Where(file=at),
+                expected="a folder, or nothing",
+                found="a symbolic link",
+                next=f"look at it, then remove {at}",
+            )
+        )
+    return at
 
 
 def pending(journal: str | os.PathLike[str]) -> bool:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from patchkit.derive.outputs import output_folder
 from patchkit.derive.project import Project
 from patchkit.engine.model import EXECUTABLE, REGULAR, SYMLINK, File
 from patchkit.engine.paths import unsafe
@@ -56,7 +57,7 @@ def path_of(project: Project) -> str:
 
 def tree_of(project: Project, pin: str, onto: str) -> str:
     """Where the conflicts of a rebase are laid out."""
-    return os.path.join(project.folder, "build", f"rebase-{pin}-{onto}")
+    return output_folder(project, f"rebase-{pin}-{onto}")
 
 
 def load(project: Project) -> State | None:

@@ -141,6 +141,8 @@ def environment(*, network: bool = False, ceiling: str = "") -> dict[str, str]:
     env.update(_ALWAYS)
     if not network:
         env["GIT_CONFIG_GLOBAL"] = os.devnull
+        # Before git 2.44 a missing object is fetched, by a command that the repository names.
+        env["GIT_ALLOW_PROTOCOL"] = "none"
         env["XDG_CONFIG_HOME"] = os.devnull
     if ceiling:
         env["GIT_CEILING_DIRECTORIES"] = ceiling

@@ -18,7 +18,6 @@ from patchkit.engine.chain import Step, apply_chain
 from patchkit.engine.model import File, Overlay
 from patchkit.engine.rule import Rule
 from patchkit.errors import Finding, Refused, UsageFault, Where
-from patchkit.files.atomic import make_folder, read_file, write_file
 from patchkit.files.growing import remove_folder
 from patchkit.files.lock import folder_locked
 from patchkit.files.root import OWN, Root
@@ -237,8 +236,8 @@ def _keep_old(root: Root, own: str, before: Record, after: Record) -> None:
             continue
         file = root.get(path)
         if file is not None:
-            make_folder(os.path.join(own, "base"))
-            write_file(os.path.join(own, "base", file.oid), zlib.compress(file.data, 6))
+            kept = File(zlib.compress(file.data, 6))
+            root.put(f"{OWN}/base/{file.oid}", kept)
 
 
 def _old(at: str, row: object) -> File | None:
@@ -250,7 +249,8 @@ def _old(at: str, row: object) -> File | None:
     where = os.path.join(at, OWN, "base", row.oid)
     try:
         expander = zlib.decompressobj()
-        data = expander.decompress(read_file(where, EXPANDED), EXPANDED)
+        kept = Root(at).get(f"{OWN}/base/{row.oid}", EXPANDED)
+        data = expander.decompress(kept.data if kept is not None else b"", EXPANDED)
         file = File(data, row.mode)
     except zlib.error:
         file = File(b"", 0)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from patchkit.engine.model import EXECUTABLE, REGULAR, SYMLINK, File
 from patchkit.engine.paths import unsafe
 from patchkit.errors import Finding, Refused, Where, unreadable
-from patchkit.files.atomic import read_file
-from patchkit.files.root import OWN
+from patchkit.files.root import OWN, Root
 from patchkit.series.lockfile import Blob
 
 STATE = "state.json"
 FORMAT = 1
+MAX_RECORD = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,10 @@ def read_record(at: str) -> Record:
     if not os.path.lexists(where):
         return Record()
     try:
-        body = json.loads(read_file(where))
+        found = Root(at).get(f"{OWN}/{STATE}", MAX_RECORD)
+        if found is None or found.mode == SYMLINK:
+            raise ValueError("not a file")
+        body = json.loads(found.data)
         if body["format"] != FORMAT:
             raise ValueError(f"format {body['format']}")
         return Record(tuple(_row(row) for row in body["applied"]))

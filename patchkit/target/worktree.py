@@ -13,6 +13,7 @@ import os
 from dataclasses import dataclass
 
 from patchkit.engine.model import GITLINK, File
+from patchkit.engine.paths import unsafe
 from patchkit.errors import Finding, Refused, Where, unreadable
 from patchkit.files.atomic import make_folder, move_folder, read_file, write_file
 from patchkit.files.growing import remove_file, remove_folder
@@ -31,6 +32,7 @@ from patchkit.target.checkout import (
     init_repository,
     label,
     refresh_index,
+    require_own,
 )
 
 STATE = os.path.join(".git", "patchkit", "state.json")
@@ -167,6 +169,7 @@ def _sweep(parent: str, name: str) -> None:
 
 # -- in place --------------------------------------------------------------------------------
 def _update(store: Store, wanted: Wanted, at: str) -> Written:
+    require_own(at)
     root = Root(at)
     if pending(os.path.join(at, JOURNAL)):
         remove_file(os.path.join(at, NEXT))  # what it speaks of is taken back
@@ -302,7 +305,9 @@ def _write_state(at: str, wanted: Wanted, name: str = STATE) -> None:
 
 def _read_state(at: str) -> _State:
     where = _record(at)
-    if not os.path.isfile(where) or os.path.islink(os.path.join(at, ".git")):
+    if os.path.isfile(where):
+        require_own(at)
+    else:
         raise Refused(
             Finding(
                 "target-exists",
@@ -326,6 +331,8 @@ def _read_state(at: str) -> _State:
         ids = (*state.commits, *state.trees)
         if not state.commits or not all(len(i) == 40 and int(i, 16) >= 0 for i in ids):
             raise ValueError("not object ids")
+        if unsafe(state.tag) is not None or not state.tag.isprintable() or " " in state.tag:
+            raise ValueError("not a tag")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise Refused(
             Finding(

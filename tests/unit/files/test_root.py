@@ -9,6 +9,7 @@ import pytest
 
 from patchkit.engine.model import EXECUTABLE, REGULAR, SYMLINK, File
 from patchkit.errors import EnvironmentFault, Refused
+from patchkit.files.atomic import read_file
 from patchkit.files.root import Root
 
 
@@ -118,3 +119,14 @@ def test_a_full_folder_where_a_file_should_stand_is_a_disk_fault(root: Root) -> 
     with pytest.raises(EnvironmentFault):
         root.put("x", File(b""))
     assert root.get("x/y") == File(b"")
+
+
+@pytest.mark.parametrize("kind", ["folder", "fifo"])
+def test_what_is_no_file_is_refused_and_not_kept_open(tmp_path: Path, kind: str) -> None:
+    at = tmp_path / "it"
+    at.mkdir() if kind == "folder" else os.mkfifo(at)
+    before = os.listdir("/proc/self/fd")
+    for _ in range(3):
+        with pytest.raises(EnvironmentFault):
+            read_file(at)
+    assert os.listdir("/proc/self/fd") == before

@@ -40,6 +40,7 @@ def test_no_git_variable_of_the_user_passes(hostile: Path) -> None:
     env = git.environment(ceiling="/above")
     assert {name for name in env if name.startswith("GIT_")} == {
         "GIT_ADVICE",
+        "GIT_ALLOW_PROTOCOL",
         "GIT_ASKPASS",
         "GIT_ATTR_NOSYSTEM",
         "GIT_CEILING_DIRECTORIES",
