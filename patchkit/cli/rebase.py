@@ -47,6 +47,14 @@ def run(
     only_new: bool = typer.Option(
         False, "--new", help="The release has a series: carry into it what that lacks."
     ),
+    again: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--again",
+            metavar="PATCH",
+            help="The release has it, and it was edited since: carry it once more; several times.",
+        ),
+    ] = None,
     prove: bool = typer.Option(False, "--prove", help="Run the proofs on the release, too."),
     python: Annotated[
         str | None, typer.Option("--python", metavar="EXE", help="Interpreter for --prove.")
@@ -108,11 +116,21 @@ def run(
             target = widened(held.bases, old, [onto])[0]
             held.project = held.bases.project
             offer(out, [target])
-            known = State(old.name, target.pin.name, when(date).day, direct, into=only_new)
+            names = held.project.series(old.name).file.names() if again else []
+            once_more = tuple(dict.fromkeys(named(names, name, old.name) for name in again or ()))
+            known = State(
+                old.name,
+                target.pin.name,
+                when(date).day,
+                direct,
+                into=only_new or bool(again),
+                again=once_more,
+                new=only_new,
+            )
             if known.pin == known.onto:
                 raise UsageFault.because("--pin and --onto are the same release")
-            lacks = [] if plan and not only_new else require_room(held.bases, known)
-            if only_new and not lacks:
+            lacks = [] if plan and not known.into else require_room(held.bases, known)
+            if known.into and not lacks:
                 out.line(f"{known.onto} has every patch of {known.pin}, or says why not")
                 raise typer.Exit(out.close())
             if target.offered and pin_it and not plan:
@@ -207,6 +225,8 @@ def _advance(
         _forget(held, state)
         out.put(written=done, tree=ready.tree)
         out.line(f"series/{state.onto}: {patches(len(ready.series.entries))}; tree {ready.tree}")
+        if state.into and not done:
+            out.line("nothing was written: every byte is as it should be")
         out.line(f"next: patchkit check --pin {state.onto}, patchkit prove --pin {state.onto}")
         return out.close()
     assert waits is not None
@@ -240,6 +260,8 @@ def _stop(out: Out, held: Session, ground: Footing, state: State, last: Row, wai
         out.put(stopped=patch, work_tree=at, open=list(laid.open))
         if known is not None:
             remembers(out, known, versions.now, shown)
+        elif any(s.name == patch and s.instead is not None for s in ground.steps):
+            out.line(f"how it stands there so far: patchkit show {patch} --pin {state.onto}")
         out.line(f"{patch} waits in {shown}: " + ", ".join(laid.open))
     out.line(
         f"next: edit there, then patchkit rebase --continue (or --skip/--drop {patch}, --abort)"

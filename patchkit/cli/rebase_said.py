@@ -28,7 +28,8 @@ def conflicts(out: Out, state: State, last: Row, shown: str = "") -> None:
     """Every conflict of the release, and what to do: of a plan, or (shown: the work tree) of the
     one that waits and those that come after it."""
     asked = f"patchkit rebase --pin {state.pin} --onto {state.onto}"
-    asked += " --new" if state.into else ""
+    asked += " --new" if state.into and (state.new or not state.again) else ""
+    asked += "".join(f" --again {name}" for name in state.again)
     first = True
     for cell in last.cells:
         if cell.text != "conflict":

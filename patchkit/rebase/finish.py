@@ -48,12 +48,13 @@ def finish(
             continue
         old, header = step.outcome.patch, step.header
         lead = old.header
-        if not step.stands:
-            lead, header = set_and_read(lead, _fields(state, step.name), header)
         if cell.data is not None:
             entry, diff = step.entry, cell.data[len(old.header) :]
         else:
             entry, diff = Entry(step.name, guard=step.entry.guard), _anew(step, cell, now)
+        if not step.stands:
+            day = state.day if step.instead is None or not _is_there(step, diff) else ""
+            lead, header = set_and_read(lead, _fields(state, step, day), header)
         now.changes.update(cell.changes)
         patch = parse(lead + diff, step.name)
         entries.append(entry)
@@ -69,8 +70,23 @@ def finish(
     return sealed(project, pin_there, store, row.base, series, gone=gone)
 
 
-def _fields(state: State, name: str) -> tuple[Field, ...]:
-    return Field("Last-Update", state.day), Field(ORIGIN, f"{state.pin}/{name}")
+def _fields(state: State, step: Step, day: str) -> tuple[Field, ...]:
+    """day: what Last-Update becomes; "" for that of the patch whose place it takes."""
+    there = step.instead
+    if there is not None and not day:
+        return tuple(Field(name, there.header.first(name)) for name in ("Last-Update", ORIGIN))
+    return Field("Last-Update", day), Field(ORIGIN, f"{state.pin}/{step.outcome.patch.name}")
+
+
+def _is_there(step: Step, diff: bytes) -> bool:
+    """Whether the patch that stands on the release is what would take its place."""
+    there = step.instead
+    if there is None:
+        return False
+    own = there.outcome.patch
+    same = tuple(Field(name, there.header.first(name)) for name in ("Last-Update", ORIGIN))
+    lead, _ = set_and_read(step.outcome.patch.header, same, step.header)
+    return lead + diff == own.data
 
 
 def _anew(step: Step, cell: Cell, now: Overlay) -> bytes:

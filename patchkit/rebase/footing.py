@@ -14,7 +14,7 @@ from patchkit.prove.proofs import Proof, proofs_of
 from patchkit.rebase.plan import Row, plan
 from patchkit.rebase.releases import between, passed_over
 from patchkit.rebase.state import State
-from patchkit.rebase.steps import Step, lacking, steps_into, steps_of
+from patchkit.rebase.steps import Step, lacking, left_behind, steps_into, steps_of
 from patchkit.series.header import Header
 from patchkit.series.quilt import SeriesFile
 from patchkit.store.repo import Store
@@ -74,7 +74,10 @@ def footing(bases: Bases, state: State) -> Footing:
     if state.into:
         there = open_standing(project, new_pin, bases)
         notes += _sound(there)
-        steps = steps_into(project, old.derived, old.tree, there.derived, there.tree)
+        new = state.new or not state.again
+        steps = steps_into(
+            project, old.derived, old.tree, there.derived, there.tree, state.again, new
+        )
         proofs |= proofs_of(project, new_pin.name, there.series)
         own = there.series.file
     return Footing(
@@ -83,23 +86,31 @@ def footing(bases: Bases, state: State) -> Footing:
 
 
 def require_room(bases: Bases, state: State) -> list[str]:
-    """The patches that the release lacks, where it has a series and those are asked for.
+    """The patches that the release lacks or is to get again, where it has a series and those are
+    asked for.
 
     Raises Refused(target-exists) where it has a series and they are not, UsageFault where it has
-    none and they are.
+    none and they are, or says why it has not one of those it is to get again.
     """
     project = bases.project
+    command = f"patchkit rebase --pin {state.pin} --onto {state.onto}"
     if not project.has_series(state.onto):
         if state.into:
-            raise UsageFault.because(
-                f"--new: {state.onto} has no series yet", next="the same command without --new"
-            )
+            option = "--again" if state.again else "--new"
+            raise UsageFault.because(f"{option}: {state.onto} has no series yet", next=command)
         return []
     old, own = project.series(state.pin), project.series(state.onto)
     names = lacking(project, old, own)
+    told = left_behind(project, old, own)
+    for name in state.again:
+        if name in told:
+            raise UsageFault.because(
+                f"--again: {name} is not on {state.onto}: {told[name]}",
+                next=f"remove that line from {os.path.join('series', state.onto, 'series')}, if "
+                "it is wanted there",
+            )
     if state.into:
-        return names
-    command = f"patchkit rebase --pin {state.pin} --onto {state.onto}"
+        return [*state.again, *(names if state.new or not state.again else [])]
     raise Refused(
         Finding(
             "target-exists",

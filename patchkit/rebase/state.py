@@ -26,7 +26,8 @@ class State:
     """pin, onto: names. day: what Last-Update becomes. left: patches left out by hand -> reason.
     resolved: settled conflicts. stopped: the patch whose conflict waits; at: its work tree; on:
     what that was laid out of; laid: the id of its tree as it was laid out. into: whether the
-    release has a series, which gets what it lacks."""
+    release has a series, which gets what it lacks; again: patches that it gets once more, and new:
+    whether it gets what it lacks then, too."""
 
     pin: str
     onto: str
@@ -39,6 +40,8 @@ class State:
     into: bool = False
     on: str = ""
     laid: str = ""
+    again: tuple[str, ...] = ()
+    new: bool = False
 
     def settled(self, patch: str, resolved: Resolved) -> State:
         """The state with the conflict of `patch` settled."""
@@ -85,6 +88,8 @@ def load(project: Project) -> State | None:
             bool(body.get("into", False)),
             str(body.get("on", "")),
             str(body.get("laid", "")),
+            tuple(map(str, body.get("again", ()))),
+            bool(body.get("new", False)),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Refused(
@@ -113,6 +118,8 @@ def save(project: Project, state: State) -> None:
         "into": state.into,
         "on": state.on,
         "laid": state.laid,
+        "again": list(state.again),
+        "new": state.new,
     }
     data = (json.dumps(body, indent=1, sort_keys=True) + "\n").encode("ascii")
     # The project is held: what a killed run left half written is overwritten, not left beside it.

@@ -7,8 +7,8 @@ carried only where a new one comes below them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from patchkit.authoring.form import text_paths
 from patchkit.authoring.standing import At, Versions
@@ -25,13 +25,17 @@ from patchkit.series.quilt import Entry
 
 @dataclass(frozen=True)
 class Step:
-    """One patch. before: the tree that it made `outcome` of. stands: it is the release's own."""
+    """One patch. before: the tree that it made `outcome` of. stands: it is the release's own.
+
+    instead: the release's own patch that this one takes the place of, whose name and guard it has.
+    """
 
     entry: Entry
     header: Header
     outcome: Outcome
     before: Files
     stands: bool = False
+    instead: Step | None = None
 
     @property
     def name(self) -> str:
@@ -63,18 +67,44 @@ def steps_of(derived: Derived, base: Tree, stands: bool = False) -> list[Step]:
 
 
 def steps_into(
-    project: Project, old: Derived, old_base: Tree, own: Derived, base: Tree
+    project: Project,
+    old: Derived,
+    old_base: Tree,
+    own: Derived,
+    base: Tree,
+    again: Collection[str] = (),
+    new: bool = True,
 ) -> list[Step]:
     """Every patch of the release's own series (`own`, on `base`), and those of `old` that it lacks
-    and does not say why, or says that they were left out for now."""
+    and does not say why, or says that they were left out for now.
+
+    again: patches of `old` that are carried once more, in place of what they are on the release.
+    new: whether those that it lacks are wanted.
+    """
     theirs, ours = steps_of(old, old_base), steps_of(own, base, True)
     steps: list[Step] = []
     for pair in pairs(project, old.series, own.series):
-        if pair.new is not None:
+        step = theirs[pair.old] if pair.old is not None else None
+        if pair.new is None:
+            if step is not None and _is_new(pair) and (new or step.name in again):
+                steps.append(step)
+        elif step is not None and step.name in again:
+            there = ours[pair.new]
+            entry = replace(step.entry, patch=there.name, guard=there.entry.guard)
+            steps.append(replace(step, entry=entry, instead=there))
+        else:
             steps.append(ours[pair.new])
-        elif pair.old is not None and _is_new(pair):
-            steps.append(theirs[pair.old])
     return steps
+
+
+def left_behind(project: Project, old: Series, own: Series) -> dict[str, str]:
+    """The patches of `old` that `own` does not have and gives a reason for -> that reason."""
+    rows = pairs(project, old, own)
+    return {
+        old.entries[p.old].patch: p.reason
+        for p in rows
+        if p.old is not None and p.new is None and not _is_new(p)
+    }
 
 
 def lacking(project: Project, old: Series, own: Series) -> list[str]:
