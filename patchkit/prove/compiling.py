@@ -13,14 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from patchkit.files.atomic import make_folder, read_file, write_file
-from patchkit.prove import configured
+from patchkit.prove import configured, run
 from patchkit.prove.children import run_child
 from patchkit.prove.environment import Environment
 from patchkit.prove.prove import Prover
 from patchkit.prove.run import INSIDE, Where, environment_of
 from patchkit.upstreams import Known, proving
 
-SECONDS = 600
 CAPABILITIES = ("80", "90")
 """Compute capabilities that CUDA sources are compiled for."""
 
@@ -183,7 +182,7 @@ def _imports(prover: Prover, tree: str, modules: Sequence[str]) -> Mapping[str, 
             "PYTHONPATH": root,
         }
         line = [python, str(INSIDE / "pk_import.py"), report, how.prelude, *modules]
-        code, printed = run_child(line, env, scratch, SECONDS)
+        code, printed = run_child(line, env, scratch, run.SECONDS, run.CPU)
         if not os.path.exists(report):
             words = f"no report, exit status {code}: {printed.decode('utf-8', 'replace')[-300:]}"
             return dict.fromkeys(modules, words.strip())

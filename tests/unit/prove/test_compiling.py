@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from patchkit.prove import compiling
+from patchkit.prove import compiling, run
 from patchkit.prove.compiling import Compiled, Touched, compile_all
 from patchkit.prove.environment import Environment
 from patchkit.upstreams import Proving
@@ -86,6 +86,15 @@ def test_a_module_that_ends_the_process_is_named(project: SmallProject, proving:
     deeper, wider = judged(proving)
     assert deeper.wrong == ("engine.plan cannot be imported: its import ends the process",)
     assert wider.wrong == ()
+
+
+def test_a_module_that_does_not_come_to_an_end_is_named(
+    project: SmallProject, proving: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.edited("deeper", "engine/plan.py", "DEPTH = 2\n", "while True:\n    pass\n")
+    monkeypatch.setattr(run, "CPU", 2)
+    (found,) = judged(proving)
+    assert found.wrong == ("engine.plan cannot be imported: its import ends the process",)
 
 
 def test_what_the_prelude_made_stays(
