@@ -89,4 +89,5 @@ def mermaid(graph: Graph) -> list[str]:
 
 
 def _label(name: str) -> str:
-    return name.removesuffix(".patch").replace('"', "#quot;").replace("<", "#lt;")
+    text = name.removesuffix(".patch").replace("#", "#35;")
+    return text.replace('"', "#quot;").replace("<", "#lt;")

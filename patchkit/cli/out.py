@@ -56,6 +56,7 @@ class Out:
         """A table. `right` names the columns (blank-separated) that are set to the right."""
         if self.as_json:
             return
+        title, columns = plain(title), [plain(column) for column in columns]
         cells = [[plain(c) for c in row] for row in rows]
         rights = set(right.split())
         if _is_terminal(sys.stdout):

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from patchkit.engine.plain import plain
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -28,19 +30,25 @@ class Bar:
         if self._quiet or time.monotonic() - self._began < GRACE:
             return
         if self._progress is None:
-            from rich.console import Console
-            from rich.progress import Progress
-
-            self._progress = Progress(console=Console(stderr=True, markup=False), transient=True)
+            self._progress = _drawn()
             self._progress.start()
         if label not in self._tasks:
-            self._tasks[label] = self._progress.add_task(label, total=total or None)
+            self._tasks[label] = self._progress.add_task(plain(label), total=total or None)
         self._progress.update(self._tasks[label], completed=done, total=total or None)  # type: ignore[arg-type]
 
     def stop(self) -> None:
         """Take the bar off the screen."""
         if self._progress is not None:
             self._progress.stop()
+
+
+def _drawn() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    # A label may name a file: its brackets are no markup.
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 @contextmanager

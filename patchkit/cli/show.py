@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import typer
 
 from patchkit.cli.options import Json, Pin
@@ -20,7 +22,7 @@ def run(
 ) -> None:
     """Show a patch: where it stands, its header, and its diff."""
     from patchkit.check.counts import counts
-    from patchkit.cli.out import Out, shown
+    from patchkit.cli.out import Out, _is_terminal, shown
     from patchkit.cli.streams import say_bytes
     from patchkit.derive.project import find
     from patchkit.errors import UsageFault
@@ -37,6 +39,11 @@ def run(
     at = names.index(wanted)
     patch, header, entry = series.patches[at], series.headers[at], series.entries[at]
     if raw:
+        if _is_terminal(sys.stdout) and not _shows(patch.data):
+            raise UsageFault.because(
+                f"{wanted} holds control characters, which do something to a terminal",
+                next=f"patchkit show {wanted} --raw > FILE",
+            )
         say_bytes(patch.data)
         raise typer.Exit(0)
     files, plus, minus = counts(patch)
@@ -69,6 +76,14 @@ def run(
     if not as_json:
         _diff(patch.data[len(patch.header) :])
     raise typer.Exit(out.close(0))
+
+
+def _shows(data: bytes) -> bool:
+    """Whether a terminal does no more than show the text."""
+    from patchkit.engine.plain import plain_but_tabs
+
+    text = data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+    return all(plain_but_tabs(line) == line for line in text.split("\n"))
 
 
 def _diff(data: bytes) -> None:

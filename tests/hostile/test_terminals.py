@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from patchkit.cli.progress import Bar
 from tests.hostile.conftest import Yard, create, edit
 from tests.hostile.test_repositories import ENV
 
@@ -80,6 +81,31 @@ def test_headers_paths_and_lines_of_a_patch(
         if "--json" in line:
             assert done.out.isascii()
             json.loads(done.out)
+
+
+def test_raw_bytes_go_to_a_terminal_only_where_they_do_nothing_to_it(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold(yard)
+    raw = (yard.at / "series" / "base" / "odd.patch").read_bytes()
+    assert yard.run("show", "odd", "--raw").out.encode() == raw
+    monkeypatch.setattr("patchkit.cli.out._is_terminal", lambda stream: True)
+    done = yard.run("show", "odd", "--raw")
+    assert (done.code, done.out) == (2, "")
+    assert "patchkit show odd.patch --raw > FILE" in done.err
+    assert yard.run("show", "five", "--raw").code == 0
+
+
+def test_a_bar_shows_names_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """Brackets are no markup, of which some would be an error, and escapes do nothing."""
+    bar = Bar(quiet=False)
+    bar._quiet, bar._began = False, 0.0
+    bar("read a[/red][b]\x1b]0;x\x07.tar.gz", 1, 2)
+    assert bar._progress is not None
+    (task,) = bar._progress.tasks
+    shown = str(bar._progress.columns[0].render(task))
+    bar.stop()
+    assert shown == "read a[/red][b]\\033]0;x\\007.tar.gz"
 
 
 BROKEN: dict[str, str] = {

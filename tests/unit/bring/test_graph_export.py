@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from patchkit.bring.graph import Graph, mermaid
 from tests.conftest import SmallProject
 
 
@@ -76,3 +77,14 @@ def test_nothing_is_written_over(locked: SmallProject, tmp_path: Path) -> None:
     assert done.code == 1
     assert "target-exists" in done.err
     assert (tmp_path / "series").read_text() == "mine\n"
+
+
+def test_a_name_stays_in_its_box_of_the_chart() -> None:
+    """Quotes would end it, and what begins with # would be read as a character of another name."""
+    names = ('a"]; click p0 "x".patch', "b#lt;i>.patch")
+    lines = mermaid(Graph(names, dict.fromkeys(names, ()), ()))
+    assert lines == [
+        "flowchart BT",
+        '  p0["a#quot;]; click p0 #quot;x#quot;"]',
+        '  p1["b#35;lt;i>"]',
+    ]
