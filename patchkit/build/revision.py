@@ -100,6 +100,7 @@ def _repository(folder: str) -> Repo:
         GIT_ALTERNATE_OBJECT_DIRECTORIES="",
         GIT_NO_REPLACE_OBJECTS="1",
         GIT_NO_LAZY_FETCH="1",
+        GIT_ALLOW_PROTOCOL="none",  # before git 2.44 that word is not known
         GIT_CONFIG_COUNT="0",
     )
     return repo

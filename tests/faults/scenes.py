@@ -137,6 +137,13 @@ def patched_package(place: Place) -> None:
     place.must("apply", "../loose.patch", "--installed", "--site", "../site")
 
 
+def edited_package(place: Place) -> None:
+    """The same, and its patched file edited by hand since."""
+    patched_package(place)
+    at = place.at / "site" / "engine" / "a.py"
+    at.write_text(at.read_text().replace("line twenty\n", "line XX\n"))
+
+
 NEAR: dict[str, Scene] = {
     "init": Scene(empty, ("init", "--upstream", "engine", "--source", "../upstream"), (), (0, 1)),
     "lock": Scene(stale, ("lock",)),
@@ -161,6 +168,12 @@ NEAR: dict[str, Scene] = {
     "revert-installed": Scene(
         patched_package,
         ("revert", "--installed", "--site", "../site"),
+        ("check", "--installed", "--site", "../site"),
+        (0, 1),
+    ),
+    "revert-edited": Scene(
+        edited_package,
+        ("revert", "--installed", "--site", "../site", "--discard-edits"),
         ("check", "--installed", "--site", "../site"),
         (0, 1),
     ),
