@@ -82,7 +82,13 @@ def run(
     from patchkit.cli.offered import not_pinned, offer
     from patchkit.cli.out import Out
     from patchkit.cli.progress import progress
-    from patchkit.cli.rebase_asked import goes_on, none_under_way, onto_needed, under_way
+    from patchkit.cli.rebase_asked import (
+        begun_with,
+        goes_on,
+        none_under_way,
+        onto_needed,
+        under_way,
+    )
     from patchkit.cli.rebase_said import status
     from patchkit.rebase import reasons
     from patchkit.rebase import state as states
@@ -140,6 +146,11 @@ def run(
                 plan = True
                 out.find([not_pinned(target.pin)])
         else:
+            begins: dict[str, object] = {"--direct": direct, "--new": only_new}
+            if again:
+                names = held.project.series(known.pin).file.names()
+                begins["--again"] = {named(names, name, known.pin) for name in again}
+            begun_with(known, begins)
             told = go_on or skip is not None or drop is not None or plan
             if (known.stopped and not told) or not goes_on(held, known, pin, onto, date):
                 raise Refused(under_way(known))

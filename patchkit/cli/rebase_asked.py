@@ -46,6 +46,22 @@ def goes_on(
     return widened(held.bases, held.project.pins.pin(state.pin), [onto])[0].pin.name == state.onto
 
 
+def begun_with(state: State, given: dict[str, object]) -> None:
+    """Raises UsageFault where a command line that goes on says what a rebase is begun with, and
+    this one was not. given: option -> what it says, as the state has it."""
+    there: dict[str, object] = {
+        "--direct": state.direct,
+        "--new": state.new or (state.into and not state.again),
+        "--again": {*state.again},
+    }
+    for option, value in given.items():
+        if value and value != there[option]:
+            raise UsageFault.because(
+                f"{option}: the rebase under way was begun without",
+                next="patchkit rebase status; patchkit rebase --abort to begin anew",
+            )
+
+
 def in_the_way(at: str) -> Finding:
     """Somebody's folder stands where the conflict would be laid out."""
     return Finding(

@@ -117,6 +117,12 @@ def _from_files(out: Out, held: Session, wish: Wish, moment: When) -> None:
 
 
 def _written(out: Out, held: Session, ready: Ready, dry: bool) -> None:
+    from patchkit.authoring.form import HEADER, REFRESHED
     from patchkit.cli.written import finish
+    from patchkit.rebase.heirs import heirs
 
     finish(out, ready, held.commit(ready, "refresh", dry=dry), dry=dry)
+    edited = [row.patch for row in ready.rows if row.state in (HEADER, REFRESHED)]
+    for release, names in heirs(held.project, ready.pin, edited).items():
+        command = f"patchkit rebase --pin {ready.pin} --onto {release}"
+        out.line(f"{release} has it as it was: {command} --again {' --again '.join(names)}")

@@ -196,3 +196,29 @@ def test_the_plan_is_of_those_only_and_new_ones_come_where_asked(carried: SmallP
     assert planned("--again", "later") == ["later.patch"]
     assert planned("--again", "later", "--new") == ["later.patch", "steps.patch"]
     assert planned("--again", "steps") == ["steps.patch"]
+
+
+def test_refresh_names_the_command_where_a_patch_was_carried(carried: SmallProject) -> None:
+    done = carried.run("edit", "later", "--pin", "v1.0")
+    assert done.code == 0, done.text
+    at = carried.at / "build" / "edit-v1.0" / "engine" / "lanes.py"
+    at.write_text(at.read_text().replace("    return 90\n", "    return 91\n"))
+    done = carried.run("refresh", "--pin", "v1.0")
+    said = "v2.0 has it as it was: patchkit rebase --pin v1.0 --onto v2.0 --again later.patch"
+    assert done.out.splitlines()[-1] == said
+    assert carried.run(*said.split("patchkit ")[1].split()).code == 0
+    assert "+    return 91\n" in patches(carried)["later.patch"]
+    assert "has it as it was" not in carried.run("refresh", "--pin", "v1.0").out
+
+
+def test_what_a_rebase_is_begun_with_cannot_be_said_later(carried: SmallProject) -> None:
+    there = carried.at / "sources" / "v2.0" / "engine" / "lanes.py"
+    there.write_text(there.read_text().replace("    return 5\n", "    return five()\n"))
+    assert carried.run("lock", "--pin", "v2.0").code == 0
+    carried.edited("fives", "engine/lanes.py", "    return 5\n", "    return 55\n")
+    assert carried.run("lock", "--pin", "v1.0").code == 0
+    assert carried.run(*TO, "--new").code == 1
+    for words in (["--again", "later"], ["--direct"]):
+        done = carried.run("rebase", "--continue", *words)
+        assert (done.code, f"{words[0]}: the rebase under way" in done.err) == (2, True), done.text
+    assert "holds a conflict marker" in carried.run("rebase", "--continue", "--new").err
