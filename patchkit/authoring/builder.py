@@ -229,8 +229,10 @@ class Builder:
     # -- common -------------------------------------------------------------------------------
     def find(self, findings: Iterable[Finding]) -> None:
         """Take findings in, each once."""
+        known = set(self.findings)
         for finding in findings:
-            if finding not in self.findings:
+            if finding not in known:
+                known.add(finding)
                 self.findings.append(finding)
 
     def _put(self, built: Built, row: Row, name: str | None) -> None:

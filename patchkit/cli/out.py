@@ -27,14 +27,16 @@ class Out:
         self.verb = verb
         self.as_json = as_json
         self.findings: list[Finding] = []
+        self._known: set[Finding] = set()
         self.result: dict[str, Any] = {}
 
     # -- what was found --------------------------------------------------------------------
     def find(self, findings: Iterable[Finding]) -> None:
         """Take findings in, and show them at once unless the output is JSON."""
         for finding in findings:
-            if finding in self.findings:
+            if finding in self._known:
                 continue
+            self._known.add(finding)
             self.findings.append(finding)
             if not self.as_json:
                 show_finding(finding)

@@ -124,7 +124,10 @@ class Header:
         out: dict[str, str | list[str]] = {}
         rows = [("description", [self.subject]), ("long", [self.body]), ("date", [self.date])]
         rows.append(("author", self.authors))
-        rows += [(n, self.get(n)) for n in dict.fromkeys(f.name.lower() for f in self.fields)]
+        named: dict[str, list[str]] = {}
+        for field in self.fields:
+            named.setdefault(field.name.lower(), []).append(field.value)
+        rows += named.items()
         for name, values in rows:
             found = [v for v in values if v]
             if found and name not in out:

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from patchkit.engine.parse import MAX_LINES
-from tests.hostile.conftest import create
+from patchkit.series.header import parse_header
+from tests.hostile.conftest import Yard, create, edit
 from tests.unit.source.conftest import tar_of
 
 MB = 1 << 20
@@ -192,3 +193,15 @@ def test_an_archive_that_expands_without_end_is_refused_by_name(tmp_path: Path) 
     done = run(tmp_path, "lock", *pinned(tmp_path, out.getvalue()))
     within(done, MB, 1)
     assert "too-large" in done.text
+
+
+def test_ten_thousand_findings_and_fields_take_seconds(yard: Yard) -> None:
+    """Each is compared with the others by its hash, not one by one: that took minutes."""
+    head = "From: A <a@example.org>\nSubject: s\n"
+    fields = "".join(f"X-{n}: y\n" for n in range(40_000))
+    sections = "diff --git a/x b/x\n" * 10_000
+    patch = yard.file("odd.patch", f"{head}\nWhy.\n---\n{sections}{edit('a/engine/lanes.py')}")
+    said = yard.attack("apply", str(patch), "--to", str(yard.tree), "--check")
+    assert len(said["findings"]) > 10_000
+    read = parse_header(f"{head}{fields}\nWhy.\n".encode())
+    assert len(read.view()) == 40_000 + 3
