@@ -80,6 +80,18 @@ def test_without_a_release_the_projects_own_pins_are_named(locked: SmallProject)
     named(project.run("rebase", "--pin", "v1.0"), 2, "--pin v1.0 --onto v2.0 --plan")
 
 
+def test_a_pin_without_a_series_names_the_rebase_from_the_nearest(locked: SmallProject) -> None:
+    project = with_sources(locked)
+    for name in ("v2.0", "v3.0"):
+        release(project, name, {})
+    done = project.run("diff", "--series", "v1.0", "v3.0")
+    named(done, 1, "pin v3.0 has no series", "patchkit rebase --pin v1.0 --onto v3.0 --plan")
+    assert project.run("rebase", "--pin", "v1.0", "--onto", "v2.0").code == 0
+    done = project.run("apply", "--pin", "v3.0")
+    named(done, 1, "next:     patchkit rebase --pin v2.0 --onto v3.0 --plan")
+    assert project.run("rebase", "--pin", "v2.0", "--onto", "v3.0", "--plan").code == 0
+
+
 def test_no_folder_but_the_rebases_own_is_removed(stopped: SmallProject, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
