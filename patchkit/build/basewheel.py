@@ -37,6 +37,11 @@ class WheelName:
     tags: tuple[str, ...]
 
 
+def is_wheel_name(text: str) -> bool:
+    """Whether a text is a plain file name of a wheel, without folders, spaces or quotes."""
+    return _NAME.fullmatch(text) is not None
+
+
 def wheel_name(file_name: str) -> WheelName:
     """Take a wheel's file name apart. Raises Refused(unsupported)."""
     from packaging.utils import InvalidWheelFilename, parse_wheel_filename

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 
 from patchkit.build import provenance, sbom
+from patchkit.build.basewheel import is_wheel_name
 from patchkit.build.built import Built
 from patchkit.build.inputs import Inputs
 from patchkit.errors import EnvironmentFault, Finding, UsageFault, Where
@@ -43,6 +46,24 @@ def papers_of(wheel: str) -> tuple[str, str]:
     """Paths of a wheel's provenance and SBOM."""
     stem = wheel.removesuffix(".whl")
     return stem + provenance.ENDING, stem + sbom.ENDING
+
+
+def base_in(papers: str) -> tuple[str, str] | None:
+    """Name and sha256 of the base wheel that a provenance states; None where nothing says it.
+
+    It lies beside the wheel and is not signed, so it is good for a hint and no more.
+    """
+    try:
+        with open(papers, "rb") as stream:
+            said = json.loads(stream.read(1 << 22))
+        rows = said["predicate"]["buildDefinition"]["resolvedDependencies"]
+        found = [r for r in rows if r["annotations"]["kind"] == "base-wheel"]
+        name, sha256 = found[0]["name"], found[0]["digest"]["sha256"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+    whole = isinstance(name, str) and isinstance(sha256, str)
+    fits = whole and is_wheel_name(name) and re.fullmatch("[0-9a-f]{64}", sha256)
+    return (name, sha256) if fits else None
 
 
 def write_beside(inputs: Inputs, built: Built, before: frozenset[str]) -> tuple[str, str]:

@@ -28,6 +28,12 @@ def label(version: str, tree: str) -> str:
     return f"{base}+{local}.pk{tree[:DIGITS]}" if plus else f"{base}+pk{tree[:DIGITS]}"
 
 
+def variant_of(file_name: str) -> str:
+    """The variant of the base in the name of a patched wheel (cu129), "" for none."""
+    local = file_name.partition("-")[2].partition("-")[0].partition("+")[2]
+    return local.rpartition(".pk")[0]
+
+
 def version_of(metadata: bytes, where: str) -> str:
     """The version that METADATA states. Raises Refused(unsupported)."""
     head, _, _ = _split(metadata)

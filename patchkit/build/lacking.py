@@ -28,7 +28,9 @@ def unknown(inputs: Inputs, device: str, made: Recipe) -> list[Finding]:
     return [
         lacks(
             f"nothing is known of a {device} build of {inputs.upstream.name}",
-            "one of " + (", ".join(made.native) or "no device"),
+            f"one of {', '.join(made.native)}"
+            if made.native
+            else "a kind of upstream that has one",
             device,
             "patchkit build --how overlay",
         )

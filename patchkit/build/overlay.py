@@ -16,9 +16,10 @@ from patchkit.build.changes import Changes, member_of, refuse, sort_out
 from patchkit.build.content import Content, check_record, read_all
 from patchkit.build.inputs import Inputs
 from patchkit.build.packing import Parts, pack
-from patchkit.build.wheelfile import Wheel, open_wheel
+from patchkit.build.wheelfile import Wheel, below_a_file, open_wheel
 from patchkit.engine.model import EXECUTABLE
-from patchkit.errors import Finding, Refused
+from patchkit.engine.quote import show_path
+from patchkit.errors import Finding, Refused, Where
 from patchkit.source.base import Progress, silent
 from patchkit.target.dist_info import STATE
 from patchkit.target.installed_state import dump_state
@@ -40,6 +41,7 @@ def build(inputs: Inputs, given: BaseWheel, out: str, progress: Progress = silen
         named = wheel_name(wheel.file_name)
         # Cheap comparisons first: a wheel of another release is named as such.
         version = label.version_of(wheel.read(f"{wheel.dist_info}/METADATA"), wheel.file_name)
+        _refuse(_named_as_it_is(inputs, wheel, named, version))
         _refuse(_identity(inputs, wheel, version))
         contents = read_all(wheel, progress)
         check_record(wheel, contents)
@@ -84,6 +86,28 @@ def _identity(inputs: Inputs, wheel: Wheel, version: str) -> list[Finding]:
     name = member_of(inputs.known, f"{_package_folder(inputs)}/_version.py")
     data = wheel.read(name) if name in wheel.members else None
     return basematch.identity(inputs.pin, wheel.file_name, version, inputs.version, data)
+
+
+def _named_as_it_is(inputs: Inputs, wheel: Wheel, named: WheelName, version: str) -> list[Finding]:
+    """The file's name against what the wheel holds: installers refuse one that says otherwise, and
+    ours has its name."""
+    from packaging.utils import canonicalize_name, canonicalize_version
+
+    inside = wheel.stem.rpartition("-")[0]
+    wanted = inputs.upstream.pypi or inside
+    names = {canonicalize_name(n) for n in (named.name, inside, wanted)}
+    if len(names) == 1 and canonicalize_version(named.version) == canonicalize_version(version):
+        return []
+    return [
+        Finding(
+            "pin-mismatch",
+            f"{wheel.file_name} is not the wheel that its name says, or not one of {wanted}",
+            Where(file=wheel.path),
+            expected=f"{wanted} {version}, in the name and inside",
+            found=f"{named.name} {named.version} in the name, {inside} {version} inside",
+            next="give the wheel as the project published it, under its name",
+        )
+    ]
 
 
 def _package_folder(inputs: Inputs) -> str:
@@ -135,6 +159,18 @@ def _parts(
         for member, row in wheel.members.items()
         if member not in dropped and renamed(member) not in put
     }
+    clash = below_a_file({*kept, *put})
+    if clash is not None:
+        raise Refused(
+            Finding(
+                "target-exists",
+                f"{show_path(clash)} would stand below a file of the wheel",
+                Where(file=clash),
+                expected="a folder, or nothing, above it",
+                found="a file",
+                next="give the new file another name, or build from source",
+            )
+        )
     stamp = wheel.members[f"{old}{NAME}"].date
     return version, Parts(info, kept, put, stamp)
 

@@ -55,9 +55,11 @@ def command(inputs: Inputs, built: Built) -> list[str]:
     line += ["--cuda-archs", archs] if archs else []
     for row in built.inputs:
         if row.kind == "base-wheel":
+            sha256 = dict(row.digests)["sha256"]
             line += ["--base-wheel", row.name]
-            if row.name not in inputs.pin.files:
-                line += ["--sha256", dict(row.digests)["sha256"]]
+            # A file of the pinned name with another digest is another wheel.
+            if inputs.pin.files.get(row.name) != f"sha256:{sha256}":
+                line += ["--sha256", sha256]
     return line
 
 

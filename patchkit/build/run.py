@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchkit.build import overlay
 from patchkit.build.ask import CPU, CUDA, EMPTY, OVERLAY, Asked
 from patchkit.build.basewheel import choose, machine
-from patchkit.build.beside import check_folder, write_beside
+from patchkit.build.beside import base_in, check_folder, papers_of, write_beside
 from patchkit.build.built import Built
 from patchkit.build.changes import refuse
 from patchkit.build.inputs import Inputs, gather
+from patchkit.build.label import variant_of
 from patchkit.build.scratch import scratch
 from patchkit.build.verify import claim_of, compare
 from patchkit.derive.base import Bases
@@ -21,6 +23,7 @@ from patchkit.derive.selection import Selection
 from patchkit.engine.quote import show_path
 from patchkit.errors import Finding, Refused, UsageFault, Where
 from patchkit.files.growing import remove_empty_folder
+from patchkit.series.pins import Pin
 from patchkit.source.base import Progress, silent
 
 if TYPE_CHECKING:
@@ -63,9 +66,34 @@ def check(
     )
     how = asked.checked()
     inputs = _inputs(project, bases, asked)
+    if how == OVERLAY and asked.base_wheel is None:
+        _refuse_other_base(wheel, inputs.pin)
     with scratch(bases.store.root, "verify") as folder:
         built = _build(inputs, bases, asked, how, folder, progress)
         return built, compare(wheel, built.path)
+
+
+def _refuse_other_base(wheel: str, pin: Pin) -> None:
+    """Where the pin's own wheel is not what `wheel` was built on, as its label or the provenance
+    beside it says, a comparison with it would say nothing. Raises UsageFault."""
+    given = base_in(papers_of(wheel)[0])
+    if given is not None and f"sha256:{given[1]}" in pin.files.values():
+        return
+    variant = variant_of(os.path.basename(wheel))
+    if given is None and not variant:
+        return
+    base, sha256 = given or ("FILE", "DIGEST")
+    raise UsageFault(
+        Finding(
+            "usage",
+            f"{os.path.basename(wheel)} was built on another wheel than the one of {pin.name}",
+            Where(file=wheel),
+            expected=f"a wheel that pin {pin.name} states, or --base-wheel",
+            found=base if given is not None else f"the label of a +{variant} wheel",
+            next=f"patchkit build --verify {shlex.quote(wheel)} --base-wheel {base} "
+            f"--sha256 {sha256}",
+        )
+    )
 
 
 def _inputs(project: Project, bases: Bases, asked: Asked) -> Inputs:

@@ -11,7 +11,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -178,7 +178,21 @@ def _members(path: str, archive: zipfile.ZipFile, size: int) -> dict[str, Member
             info.date_time,
             info,
         )
+    clash = below_a_file(out)
+    if clash is not None:
+        raise Refused(_not_a_wheel(path, "a member is both a file and a folder", clash))
     return out
+
+
+def below_a_file(names: Collection[str]) -> str | None:
+    """A name of `names` whose folder is the name of a file; None where they can all be written."""
+    for name in names:
+        at = name.rfind("/")
+        while at > 0:
+            if name[:at] in names:
+                return name
+            at = name.rfind("/", 0, at)
+    return None
 
 
 def _unfit(info: zipfile.ZipInfo) -> str | None:

@@ -77,7 +77,8 @@ def run(
         out.line(f"  {name}={value}")
     out.line("  " + " ".join(made.line))
     lacking = sum(not f.note for f in made.missing)
-    out.line(f"{lacking} things are missing" if lacking else "nothing is missing")
+    words = "1 thing is missing" if lacking == 1 else f"{lacking} things are missing"
+    out.line(words if lacking else "nothing is missing")
     raise typer.Exit(out.close())
 
 

@@ -127,3 +127,12 @@ def test_what_no_honest_wheel_holds(
 def test_a_wheel_without_a_record(base: Path, tmp_path: Path) -> None:
     path, _ = wheels.write(tmp_path / "engine-1.0-py3-none-any.whl", wheels.files_of(base))
     assert refusal(path) == "unsupported"
+
+
+@pytest.mark.parametrize("name", ["engine/__init__.py/x.py", "engine/_C.abi3.so/a/b.py"])
+def test_a_member_below_another_member_can_be_written_by_no_installer(
+    base: Path, tmp_path: Path, name: str
+) -> None:
+    files = wheels.sealed({name: b"1", **wheels.files_of(base)})
+    path, _ = wheels.write(tmp_path / "engine-1.0-py3-none-any.whl", files)
+    assert refusal(path) == "unsupported"

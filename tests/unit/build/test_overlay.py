@@ -215,3 +215,69 @@ def test_verify_builds_again_and_names_the_members_that_differ(
     assert other.code == 1
     assert said["name"] == "not-built-from-this"
     assert [line.partition(":")[0] for line in said["details"]] == ["engine/plan.py"]
+
+
+def test_a_wheel_on_another_base_is_not_called_wrong_where_the_base_is_not_given(
+    locked: SmallProject, tmp_path: Path
+) -> None:
+    base = wheels.wheel(tmp_path / "cuda", locked.base, "1.0+cu129")
+    found = built(locked, base, tmp_path / "out")
+    line = ("build", "--source", str(locked.base), "--verify", found["path"], "--json")
+    done = locked.run(*line)
+    said = json.loads(done.out)["findings"][-1]
+    assert done.code == 2, done.text
+    assert said["next"] == (
+        f"patchkit build --verify {found['path']} --base-wheel {base[0].name} --sha256 {base[1]}"
+    )
+    Path(found["provenance"]).write_text("[]")
+    bare = locked.run(*line)
+    said = json.loads(bare.out)["findings"][-1]
+    assert bare.code == 2, bare.text
+    assert said["found"] == "the label of a +cu129 wheel"
+    assert locked.run(*line, "--base-wheel", str(base[0]), "--sha256", base[1]).code == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["motor-1.0-cp38-abi3-manylinux_2_28_x86_64.whl", "engine-1.0+cu129-py3-none-any.whl"],
+)
+def test_a_wheel_whose_name_says_something_else_is_refused(
+    locked: SmallProject, tmp_path: Path, name: str
+) -> None:
+    base = wheels.write(tmp_path / name, wheels.sealed(wheels.files_of(locked.base)))
+    found = finding(build(locked, base, tmp_path / "o"), tmp_path / "o")
+    assert found["name"] == "pin-mismatch"
+    assert found["expected"] == "engine 1.0, in the name and inside"
+
+
+def test_the_command_in_the_papers_names_the_wheel_that_was_taken(
+    locked: SmallProject, official: tuple[Path, str], tmp_path: Path
+) -> None:
+    pins = locked.at / "pins.toml"
+    table = f'[pins."v1.0".files]\n"{official[0].name}" = "sha256:{"a" * 64}"\n'
+    pins.write_text(f"{pins.read_text()}\n{table}")
+    assert locked.run("lock", "--source", str(locked.base)).code == 0
+    done = build(locked, official, tmp_path / "out")
+    assert done.code == 0, done.text
+    said = json.loads(Path(json.loads(done.out)["provenance"]).read_bytes())
+    command = said["predicate"]["buildDefinition"]["externalParameters"]["command"]
+    assert command[-4:] == ["--base-wheel", official[0].name, "--sha256", official[1]]
+
+
+def test_a_new_file_below_a_file_that_only_the_wheel_has(
+    locked: SmallProject, official: tuple[Path, str], tmp_path: Path
+) -> None:
+    diff = (
+        "Subject: Below a library\n\nWhy.\n---\n"
+        "diff --git a/engine/_C.abi3.so/x.py b/engine/_C.abi3.so/x.py\nnew file mode 100644\n"
+        "--- /dev/null\n+++ b/engine/_C.abi3.so/x.py\n@@ -0,0 +1 @@\n+X = 1\n"
+    )
+    (locked.series / "below.patch").write_text(diff)
+    with (locked.series / "series").open("a") as file:
+        file.write("below.patch\n")
+    assert locked.run("lock", "--source", str(locked.base)).code == 0
+    found = finding(build(locked, official, tmp_path / "o"), tmp_path / "o")
+    assert (found["name"], found["file"]) == (
+        "target-exists",
+        "engine/_C.abi3.so/x.py",
+    )
