@@ -7,7 +7,8 @@
 run: each cell is built twice, the second time in another folder and under another umask, and both
 wheels must be the same. Cells that need a compiler are named and left out; `run CELL` with such a
 cell says what this machine lacks. configure: those cells, with all their sources and their
-environment, until CMake has written its build files; nothing is compiled. Standard library only.
+environment, until CMake has written its build files; nothing is compiled. A cell that fails
+does not stop the next; the exit code is 1 then. Standard library only.
 """
 
 from __future__ import annotations
@@ -93,20 +94,31 @@ def main() -> int:
     known = {cell["id"]: cell for cell in found}
     if unknown := [name for name in asked.ids if name not in known]:
         raise SystemExit(f"no such cell: {', '.join(unknown)}")
-    chosen = [known[name] for name in asked.ids] or found
-    for cell in chosen:
-        if asked.what == "list":
-            print(cell["id"], cell["command"], sep="\t")
-        elif asked.what == "configure":
-            if not cell["runnable"]:
-                configure(cell, asked.offline)
-            elif asked.ids:
-                raise SystemExit(f"{cell['id']}: needs no compiler; run it")
-        elif cell["runnable"] or asked.ids:
-            run(cell, asked.out)
-        else:
-            print(f"{cell['id']}: left out, it needs a machine that compiles")
-    return 0
+    if asked.what == "configure":
+        if bare := [name for name in asked.ids if known[name]["runnable"]]:
+            raise SystemExit(f"{', '.join(bare)}: needs no compiler; run it")
+        found = [cell for cell in found if not cell["runnable"]]
+    failed = 0
+    for cell in [known[name] for name in asked.ids] or found:
+        try:
+            one(cell, asked)
+        except SystemExit as fault:
+            # One cell says nothing of the next.
+            print(fault.code, file=sys.stderr, flush=True)
+            failed += 1
+    return 1 if failed else 0
+
+
+def one(cell: Cell, asked: argparse.Namespace) -> None:
+    """What is asked, of one cell. Raises SystemExit where it fails."""
+    if asked.what == "list":
+        print(cell["id"], cell["command"], sep="\t")
+    elif asked.what == "configure":
+        configure(cell, asked.offline)
+    elif cell["runnable"] or asked.ids:
+        run(cell, asked.out)
+    else:
+        print(f"{cell['id']}: left out, it needs a machine that compiles")
 
 
 if __name__ == "__main__":

@@ -37,6 +37,20 @@ def unknown(inputs: Inputs, device: str, made: Recipe) -> list[Finding]:
     ]
 
 
+def other_machine(arch: str, machine: Machine) -> list[Finding]:
+    """A machine of another architecture: a compiler makes wheels for its own."""
+    if machine.arch in ("", arch):
+        return []
+    return [
+        lacks(
+            "a wheel is compiled on a machine of its own architecture",
+            arch,
+            machine.arch,
+            f"run it on {arch}, or leave out --arch",
+        )
+    ]
+
+
 def compilers(device: str, made: Recipe, machine: Machine, python: str | None) -> list[Finding]:
     """The C++ compiler; for CUDA the toolkit, where it is not the environment's own."""
     found = []

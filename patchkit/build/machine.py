@@ -9,6 +9,8 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from patchkit.build.basewheel import machine as architecture
+
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 GIB = 1 << 30
 
@@ -18,7 +20,7 @@ class Machine:
     """cores, memory (GiB, available now), disk (GiB free where a build stands). versions: program
     or package -> its version; what is not there is left out. cuda_home: the toolkit's folder.
     toolchains: Rust toolchains that are installed. headers: those of the asked ones that exist.
-    """
+    arch: as wheels name it, "" where it was not asked."""
 
     cores: int
     memory: float
@@ -27,6 +29,7 @@ class Machine:
     cuda_home: str = ""
     toolchains: tuple[str, ...] = ()
     headers: frozenset[str] = frozenset()
+    arch: str = ""
 
 
 def jobs(cores: int, memory: float, each: int) -> int:
@@ -73,6 +76,7 @@ def look(at: str, python: str | None) -> Machine:
         home,
         tuple(line.split()[0] for line in rust if line.strip() and "no installed" not in line),
         frozenset(h for h in (numa,) if os.path.exists(h)),
+        architecture(),
     )
 
 

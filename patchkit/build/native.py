@@ -114,6 +114,7 @@ def plan(inputs: Inputs, device: str, arch: str, machine: Machine, asked: Asked)
         where = f"patchkit/build/{listing.name}"
     missing = [
         *lacking.unknown(inputs, device, made),
+        *lacking.other_machine(arch, machine),
         *lacking.compilers(device, made, machine, python),
         *(lacking.requirements(project, have, where) if where else []),
         *(lacking.rust(toolchain, machine) if toolchain and not configure else []),

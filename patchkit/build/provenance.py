@@ -58,7 +58,7 @@ def command(inputs: Inputs, built: Built) -> list[str]:
             sha256 = dict(row.digests)["sha256"]
             line += ["--base-wheel", row.name]
             # A file of the pinned name with another digest is another wheel.
-            if inputs.pin.files.get(row.name) != f"sha256:{sha256}":
+            if inputs.pin.files.get(row.name) != sha256:
                 line += ["--sha256", sha256]
     return line
 

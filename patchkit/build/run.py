@@ -77,7 +77,7 @@ def _refuse_other_base(wheel: str, pin: Pin) -> None:
     """Where the pin's own wheel is not what `wheel` was built on, as its label or the provenance
     beside it says, a comparison with it would say nothing. Raises UsageFault."""
     given = base_in(papers_of(wheel)[0])
-    if given is not None and f"sha256:{given[1]}" in pin.files.values():
+    if given is not None and given[1] in pin.files.values():
         return
     variant = variant_of(os.path.basename(wheel))
     if given is None and not variant:

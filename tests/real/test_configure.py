@@ -18,7 +18,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PIN = "v0.30.0"
-LACKS = ("C++ compiler", "libnuma", "toolkit", "environment", "interpreter", "is missing")
+LACKS = (
+    "C++ compiler",
+    "libnuma",
+    "toolkit",
+    "environment",
+    "interpreter",
+    "is missing",
+    "of its own architecture",
+)
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 

@@ -230,3 +230,23 @@ def test_cells_that_compile_are_configured_and_the_others_are_not(
     monkeypatch.setattr("sys.argv", ["cells.py", "configure", "a-overlay"])
     with pytest.raises(SystemExit, match="needs no compiler"):
         runner.main()
+
+
+def test_a_cell_that_fails_does_not_stop_the_next(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runner = tool("cells")
+    line = "patchkit build --pin v1.0 --how overlay"
+    found = [{"id": name, "command": line, "runnable": True} for name in ("a", "b")]
+
+    def build(cell: dict[str, Any], out: Path, umask: int) -> dict[str, Any]:
+        if cell["id"] == "a":
+            raise SystemExit("a: failed, exit 3")
+        return {"sha256": "s", "content": "c"}
+
+    monkeypatch.setattr(runner, "cells", lambda since: found)
+    monkeypatch.setattr(runner, "build", build)
+    monkeypatch.setattr("sys.argv", ["cells.py", "run", "--out", str(tmp_path)])
+    assert runner.main() == 1
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("b: s twice, content c\n", "a: failed, exit 3\n")

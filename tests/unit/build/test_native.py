@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from patchkit.build import lacking, toolkit
+from patchkit.build.basewheel import machine
 from patchkit.build.environment import list_for, listed, place
-from patchkit.build.machine import Machine, jobs, number
+from patchkit.build.machine import Machine, jobs, look, number
 from patchkit.engine.model import File, MemoryTree
 from patchkit.errors import EnvironmentFault
 from patchkit.upstreams.building import recipe
@@ -192,3 +193,20 @@ def test_a_compiled_build_of_a_plain_project_is_refused_by_name(locked: SmallPro
     done = locked.run(*line)
     assert done.code == 3, done.text
     assert "nothing is known of a cuda build of engine" in done.err
+
+
+def test_a_compiler_of_another_architecture_is_said_beforehand() -> None:
+    here = Machine(2, 8.0, 80.0, arch="x86_64")
+    assert lacking.other_machine("x86_64", here) == []
+    (found,) = lacking.other_machine("aarch64", here)
+    assert (found.expected, found.found, found.note) == ("aarch64", "x86_64", False)
+    assert look("/", None).arch == machine()
+
+
+def test_doctor_says_that_this_machine_is_of_another_architecture(locked: SmallProject) -> None:
+    other = next(a for a in ("x86_64", "aarch64") if a != machine())
+    line = ("doctor", "--build", "cpu", "--source", str(locked.base), "--json")
+    for arch, said in ((machine(), False), (other, True)):
+        done = locked.run(*line, "--arch", arch)
+        found = [f for f in json.loads(done.out)["findings"] if f.get("expected") == arch]
+        assert bool(found) is said, done.text

@@ -250,18 +250,25 @@ def test_a_wheel_whose_name_says_something_else_is_refused(
     assert found["expected"] == "engine 1.0, in the name and inside"
 
 
+@pytest.mark.parametrize("pinned", [True, False])
 def test_the_command_in_the_papers_names_the_wheel_that_was_taken(
-    locked: SmallProject, official: tuple[Path, str], tmp_path: Path
+    locked: SmallProject, official: tuple[Path, str], tmp_path: Path, pinned: bool
 ) -> None:
     pins = locked.at / "pins.toml"
-    table = f'[pins."v1.0".files]\n"{official[0].name}" = "sha256:{"a" * 64}"\n'
+    stated = official[1] if pinned else "a" * 64
+    table = f'[pins."v1.0".files]\n"{official[0].name}" = "sha256:{stated}"\n'
     pins.write_text(f"{pins.read_text()}\n{table}")
     assert locked.run("lock", "--source", str(locked.base)).code == 0
-    done = build(locked, official, tmp_path / "out")
-    assert done.code == 0, done.text
-    said = json.loads(Path(json.loads(done.out)["provenance"]).read_bytes())
+    found = built(locked, official, tmp_path / "out")
+    said = json.loads(Path(found["provenance"]).read_bytes())
     command = said["predicate"]["buildDefinition"]["externalParameters"]["command"]
-    assert command[-4:] == ["--base-wheel", official[0].name, "--sha256", official[1]]
+    digest = [] if pinned else ["--sha256", official[1]]
+    assert command[command.index("--base-wheel") :] == ["--base-wheel", official[0].name, *digest]
+    # Without the base's name --verify takes the pin's own, where that is what was taken.
+    line = ("build", "--source", str(locked.base), "--offline", "--json")
+    done = locked.run(*line, "--verify", found["path"])
+    name = json.loads(done.out)["findings"][-1]["name"]
+    assert (done.code, name) == ((3, "network") if pinned else (2, "usage")), done.text
 
 
 def test_a_new_file_below_a_file_that_only_the_wheel_has(
