@@ -10,6 +10,6 @@ def counts(patch: Patch) -> tuple[int, int, int]:
     plus = minus = 0
     for _, _, hunk in patch.hunks():
         # Every line is in the old side, in the new, or in both.
-        plus += len(hunk.lines) - hunk.old_count
-        minus += len(hunk.lines) - hunk.new_count
+        plus += len(hunk.tags) - hunk.old_count
+        minus += len(hunk.tags) - hunk.new_count
     return len({section.path for section in patch.sections}), plus, minus

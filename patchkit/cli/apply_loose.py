@@ -49,7 +49,7 @@ def in_vain(accept: Collection[tuple[str, int]], outcomes: Sequence[Outcome]) ->
     nothing is known."""
     from patchkit.engine.accepted import unmet
 
-    if any(outcome.state != "applied" for outcome in outcomes):
+    if not accept or any(outcome.state != "applied" for outcome in outcomes):
         return []
     went = {(place.file, place.line) for outcome in outcomes for place in outcome.places}
     return unmet(set(accept) - went)
@@ -144,7 +144,8 @@ def report(out: Out, done: Result, to: str, check: bool) -> None:
     rows, patches = [], []
     for outcome in done.outcomes:
         state = state_shown(outcome.state, ok=done.ok, written=done.ok and not check)
-        patches.append(patch_json(outcome, state))
+        if out.as_json:
+            patches.append(patch_json(outcome, state))
         offsets = [f"{p.offset:+d}" for p in outcome.places if p.offset]
         fuzz = max((p.fuzz for p in outcome.places), default=0)
         notes = ([f"offset {', '.join(offsets)}"] if offsets else []) + (

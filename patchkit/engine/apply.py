@@ -112,7 +112,8 @@ def _applied(
             next=f"patchkit drop {show_path(patch.name)}",
         )
         return Outcome(patch, "refused", findings=(finding,), notes=notes, root=root)
-    places = tuple(place for result in results for place in result.places)
+    places: Sequence[Place] = results[0].places if len(results) == 1 else ()
+    places = places or tuple(place for result in results for place in result.places)
     edits = tuple(
         Edit(r.action.old, r.action.new, r.hunks, r.starts) for r in results if r.hunks or r.held
     )

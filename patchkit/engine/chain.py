@@ -9,7 +9,7 @@ from patchkit.engine.actions import resolve
 from patchkit.engine.apply import put
 from patchkit.engine.history import History, runs
 from patchkit.engine.model import File, Hunk, Patch, Tree
-from patchkit.engine.order import duplicates, patched_up_to, wrong_order
+from patchkit.engine.order import Did, did, duplicates, patched_up_to, wrong_order
 from patchkit.engine.outcome import Outcome, Told
 from patchkit.engine.perform import stated_starts
 from patchkit.engine.place import stated
@@ -60,12 +60,13 @@ def apply_chain(tree: Tree, steps: Sequence[Step], rule: Rule = LOOSE) -> Chain:
     A patch that fails leaves nothing behind; later patches are still tried, and whether they
     fail because of it is said. Nothing is written and `tree` is not changed.
     """
-    run = _Run(tree, steps, rule)
+    start = Work(tree)
+    run = _Run(start, steps, rule)
     outcomes = run.all()
     if _failing(outcomes):
-        first = 0 if rule.exact or rule.pin_base else patched_up_to(tree, steps)
+        first = 0 if rule.exact or rule.pin_base else patched_up_to(start, steps)
         if first:
-            again = _Run(tree, steps, rule, there=first)
+            again = _Run(start, steps, rule, there=first)
             found = again.all()
             if _failing(found) < _failing(outcomes):
                 run, outcomes = again, found
@@ -74,9 +75,9 @@ def apply_chain(tree: Tree, steps: Sequence[Step], rule: Rule = LOOSE) -> Chain:
         if not all(selected):
             from patchkit.engine.cuts import guard_cuts
 
-            whole = _Run(tree, [replace(step, selected=True) for step in steps], rule).all()
+            whole = _Run(start, [replace(step, selected=True) for step in steps], rule).all()
             outcomes = guard_cuts(outcomes, whole, selected)
-        outcomes = wrong_order(tree, steps, outcomes)
+        outcomes = wrong_order(start, steps, outcomes)
     findings = tuple(f for outcome in outcomes for f in outcome.findings)
     ok = not findings and all(outcome.ok for outcome in outcomes)
     return Chain(tuple(outcomes), dict(run.work.changes) if ok else {}, findings, ok)
@@ -89,14 +90,14 @@ def _failing(outcomes: Sequence[Outcome]) -> int:
 class _Run:
     """One pass over the steps. there: so many first steps are in the tree already."""
 
-    def __init__(self, tree: Tree, steps: Sequence[Step], rule: Rule, there: int = 0) -> None:
+    def __init__(self, start: Work, steps: Sequence[Step], rule: Rule, there: int = 0) -> None:
         self.steps, self.rule, self.there = steps, rule, there
         self.names = [step.patch.name for step in steps]
-        self.work = Work(tree)
+        self.work = start.again()
         self.history = History()
         self.shifts: dict[str, Shifts] = {}
         self.failed: dict[str, list[int]] = {}
-        self.hunks: dict[tuple[str, tuple[tuple[bytes, bytes], ...]], int] = {}
+        self.hunks: dict[Did, int] = {}
 
     def all(self) -> list[Outcome]:
         outcomes: list[Outcome] = []
@@ -128,9 +129,10 @@ class _Run:
         if outcome.state == "applied":
             self.work.take(outcome.changes)
             self.history.record(number, outcome.edits)
-            for edit in outcome.edits:
+            # What the last one did, no later one can repeat.
+            for edit in outcome.edits if number + 1 < len(self.steps) else ():
                 for hunk in edit.hunks:
-                    self.hunks.setdefault((edit.new or edit.old or "", hunk.lines), number)
+                    self.hunks.setdefault(did(edit, hunk), number)
             if self.shifts:
                 mapped.keep(outcome)
         elif outcome.state == "refused":

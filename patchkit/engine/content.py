@@ -5,26 +5,21 @@ Indexes are made when first asked for: a hunk that holds at its stated line need
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
+from patchkit.engine.chunks import LARGE, Chunks, Lines
+from patchkit.engine.line_index import PASSES, RUN, WHOLE, LineIndex, folded, plain, runs
 from patchkit.engine.model import REGULAR, File
-from patchkit.engine.text import split_lines
+from patchkit.engine.text import join_lines, split_lines
 
 FEW = 64
 """Up to so many places are tried one by one; above, one substring search over the whole file."""
 
-RUN = 3
-"""So many lines together tell a place where each of them is common."""
-
 MANY = 1000
 """No more places than this are listed: more are ambiguous all the same."""
-
-
-def fold(line: bytes) -> bytes:
-    """A line with its white space (and U+00A0) reduced: equal for lines that differ only there."""
-    return b" ".join(line.replace(b"\xc2\xa0", b" ").split())
 
 
 def lf(line: bytes) -> bytes:
@@ -35,15 +30,26 @@ def lf(line: bytes) -> bytes:
 class Text:
     """Lines of one version of a file, with lazy indexes. Treated as immutable."""
 
-    __slots__ = ("_data", "_folded", "_found", "_positions", "_run_index", "_starts", "lines")
+    __slots__ = (
+        "_data",
+        "_expected",
+        "_folded",
+        "_found",
+        "_positions",
+        "_run_index",
+        "_starts",
+        "lines",
+    )
 
-    def __init__(self, lines: list[bytes]) -> None:
-        self.lines = lines
-        self._positions: dict[bytes, list[int]] | None = None
-        self._run_index: dict[int, list[int]] | None = None
-        self._folded: dict[bytes, list[int]] | None = None
+    def __init__(self, lines: Lines) -> None:
+        large = isinstance(lines, list) and len(lines) > LARGE
+        self.lines: Lines = Chunks.of(lines) if large else lines
+        self._positions: LineIndex | None = None
+        self._run_index: LineIndex | None = None
+        self._folded: LineIndex | None = None
+        self._expected: list[Sequence[bytes]] = []
         self._data: bytes | None = None
-        self._starts: list[int] = []
+        self._starts = array("Q")
         self._found: dict[bytes, list[int]] = {}
 
     @classmethod
@@ -60,21 +66,32 @@ class Text:
     def data(self) -> bytes:
         """The bytes, joined once."""
         if self._data is None:
-            self._data = b"".join(self.lines)
+            self._data = join_lines(self.lines)
         return self._data
 
-    def positions(self) -> dict[bytes, list[int]]:
-        """Line -> every index where it stands, ascending."""
-        if self._positions is None:
-            self._positions = _index(self.lines)
-        return self._positions
+    def expect(self, blocks: Iterable[Sequence[bytes]]) -> None:
+        """Say which lines may be asked about, so that a large file is read once for all of them."""
+        if len(self.lines) > WHOLE:
+            self._expected += blocks
 
-    def folded(self) -> dict[bytes, list[int]]:
-        """Folded line -> every index where it stands; blank lines are left out."""
+    def positions(self, block: Sequence[bytes]) -> list[Sequence[int]]:
+        """Every index where each line of `block` stands, ascending."""
+        if self._positions is None:
+            self._positions = LineIndex(self.lines, plain, self._expected)
+        return self._positions.of(block)
+
+    def folded(self, block: Sequence[bytes]) -> list[Sequence[int]]:
+        """The same, white space left aside; of a blank line none. For explanations: of a file with
+        very many lines, not as often as one likes."""
         if self._folded is None:
-            self._folded = _index([fold(line) for line in self.lines])
-            self._folded.pop(b"", None)
-        return self._folded
+            self._folded = LineIndex(self.lines, folded, self._expected, PASSES)
+        return self._folded.of(block)
+
+    def _runs(self, block: Sequence[bytes]) -> list[Sequence[int]]:
+        """Every index where each RUN lines of `block` begin: for files of common lines."""
+        if self._run_index is None:
+            self._run_index = LineIndex(self.lines, runs, self._expected)
+        return self._run_index.of(block)
 
     def has(self, block: Sequence[bytes], at: int) -> bool:
         """Whether `block` stands at index `at`."""
@@ -90,38 +107,27 @@ class Text:
         """
         if not block or len(block) > len(self.lines):
             return []
-        positions, rarest, within = self.positions(), None, 0
-        for i, line in enumerate(block):
-            found = positions.get(line)
-            if found is None:
+        rarest: Sequence[int] | None = None
+        within = 0
+        for i, found in enumerate(self.positions(block)):
+            if not found:
                 return []
             if rarest is None or len(found) < len(rarest):
                 rarest, within = found, i
         assert rarest is not None
         if len(rarest) > FEW and len(block) >= RUN:
-            runs = self._runs()
-            for i in range(len(block) - RUN + 1):
-                found = runs.get(hash(tuple(block[i : i + RUN])), [])
+            for i, found in enumerate(self._runs(block)):
                 if len(found) < len(rarest):
                     rarest, within = found, i
         if len(rarest) > FEW:
             return self._search(b"".join(block))
         return [at - within for at in rarest if self.has(block, at - within)]
 
-    def _runs(self) -> dict[int, list[int]]:
-        """Hash of RUN lines -> where they begin: for files of which every line is common."""
-        if self._run_index is None:
-            shifted = [self.lines[i:] for i in range(RUN)]
-            index = self._run_index = {}
-            for i, run in enumerate(zip(*shifted, strict=False)):
-                index.setdefault(hash(run), []).append(i)
-        return self._run_index
-
     def _search(self, needle: bytes) -> list[int]:
         if needle in self._found:
             return self._found[needle]
         if not self._starts:
-            self._starts = [0, *accumulate(map(len, self.lines))]
+            self._starts = array("Q", accumulate(map(len, self.lines), initial=0))
         data, starts = self.data, self._starts
         found: list[int] = []
         offset = data.find(needle)
@@ -134,16 +140,6 @@ class Text:
             offset = data.find(needle, starts[line]) if line < len(starts) else -1
         self._found[needle] = found
         return found
-
-
-def _index(lines: Sequence[bytes]) -> dict[bytes, list[int]]:
-    index: dict[bytes, list[int]] = {}
-    for i, line in enumerate(lines):
-        if line in index:
-            index[line].append(i)
-        else:
-            index[line] = [i]
-    return index
 
 
 Edit = tuple[int, int, int]
@@ -163,14 +159,14 @@ class TextFile(File):
 
     text: Text
     before: Text | None
-    edits: Sequence[Edit]
+    edits: Iterable[Edit]
 
     def __init__(
         self,
         text: Text,
         mode: int = REGULAR,
         before: Text | None = None,
-        edits: Sequence[Edit] = (),
+        edits: Iterable[Edit] = (),
     ) -> None:
         for name, value in (("text", text), ("mode", mode), ("before", before), ("edits", edits)):
             object.__setattr__(self, name, value)
@@ -205,7 +201,7 @@ class TextFile(File):
         """The bytes, joined each time: a chain makes hundreds of versions, and keeping the bytes
         of them all would take more memory than everything else.
         """
-        return self.text.data if self.text.joined else b"".join(self.text.lines)
+        return self.text.data if self.text.joined else join_lines(self.text.lines)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, File):

@@ -76,14 +76,15 @@ def _hunk(
     before = min(context, first[0])
     after = min(context, len(old) - last[1])
     start, new_start = first[0] - before, first[2] - before
-    lines: list[tuple[bytes, bytes]] = []
+    tags = bytearray()
+    contents: list[bytes] = []
     at = start
     for i, i_end, j, j_end in changes:
-        lines += [(b" ", line) for line in old[at:i]]
-        lines += [(b"-", line) for line in old[i:i_end]]
-        lines += [(b"+", line) for line in new[j:j_end]]
+        contents += [*old[at:i], *old[i:i_end], *new[j:j_end]]
+        tags += b" " * (i - at) + b"-" * (i_end - i) + b"+" * (j_end - j)
         at = i_end
-    lines += [(b" ", line) for line in old[at : last[1] + after]]
+    contents += old[at : last[1] + after]
+    tags += b" " * (last[1] + after - at)
     old_count = last[1] + after - start
     new_count = last[3] + after - new_start
     # An empty side is numbered by the line before it, as every reader of patches expects.
@@ -92,6 +93,7 @@ def _hunk(
         old_count,
         new_start + 1 if new_count else new_start,
         new_count,
-        tuple(lines),
+        bytes(tags),
+        tuple(contents),
         heading(old, start) if heading else b"",
     )

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from patchkit.engine.content import fold, lf
+from patchkit.engine.content import lf
+from patchkit.engine.line_index import fold
 from patchkit.engine.quote import show_line
 
 SHOWN = 4

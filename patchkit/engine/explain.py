@@ -234,10 +234,8 @@ def _conflict(subject: Subject, text: Text, spot: Spot, details: Sequence[str]) 
 
 
 def _first_change(hunk: Hunk) -> bytes:
-    for tag, line in hunk.lines:
-        if tag == b"-":
-            return line
-    return hunk.old[0]
+    at = hunk.tags.find(b"-")
+    return hunk.contents[at] if at >= 0 else hunk.old[0]
 
 
 def _not_empty(subject: Subject, size: int, details: Sequence[str]) -> Finding:

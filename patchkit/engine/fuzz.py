@@ -26,16 +26,8 @@ class Trimmed:
 
 def context(hunk: Hunk) -> tuple[int, int]:
     """Lines of leading and of trailing context."""
-    lead = trail = 0
-    for tag, _ in hunk.lines:
-        if tag != b" ":
-            break
-        lead += 1
-    for tag, _ in reversed(hunk.lines):
-        if tag != b" ":
-            break
-        trail += 1
-    return lead, trail
+    size = len(hunk.tags)
+    return size - len(hunk.tags.lstrip(b" ")), size - len(hunk.tags.rstrip(b" "))
 
 
 def trims(hunk: Hunk, fuzz: int) -> Iterator[Trimmed]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from patchkit.engine.model import Hunk
 from patchkit.engine.outcome import Edit
 
+_REMOVED, _ADDED = b"-+"
+
 
 @dataclass(frozen=True)
 class Run:
@@ -27,10 +29,10 @@ def runs(hunks: Sequence[Hunk], starts: Sequence[int]) -> Iterator[Run]:
     shift = 0
     for hunk, start in zip(hunks, starts, strict=True):
         old, removed, added = start, 0, 0
-        for tag, _ in hunk.lines:
-            if tag == b"-":
+        for tag in hunk.tags:
+            if tag == _REMOVED:
                 removed += 1
-            elif tag == b"+":
+            elif tag == _ADDED:
                 added += 1
             else:
                 if removed or added:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from typing import Protocol
 
+from patchkit.engine.text import Whole
 from patchkit.errors import Finding
 
 REGULAR = 0o100644
@@ -145,10 +147,18 @@ class Overlay:
         return sorted(found)
 
 
-@dataclass(frozen=True)
+_TAG = {tag: bytes([tag]) for tag in b" -+"}
+_NOT_ADDED = bytes(byte != b"+"[0] for byte in range(256))
+_NOT_REMOVED = bytes(byte != b"-"[0] for byte in range(256))
+_TURNED = bytes.maketrans(b"-+", b"+-")
+
+
+@dataclass(frozen=True, slots=True)
 class Hunk:
-    """One hunk. `lines` are (tag, content) with tag one of b" ", b"-", b"+"; content holds its
-    line end, and lacks it exactly where the patch has the no-newline marker.
+    """One hunk. tags: a byte for each line of its body, one of b" -+". contents: those lines
+    without it; each holds its line end, and lacks it exactly where the patch has the no-newline
+    marker. (Side by side, not in pairs: a pair takes more memory than most lines do; so do both
+    sides, which are made when asked for.)
 
     old_start/new_start are as stated (1-based; 0 for an empty side). patch_line is the 1-based
     line of its @@ in the patch file. heading is what follows the second @@, without line end.
@@ -158,19 +168,31 @@ class Hunk:
     old_count: int
     new_start: int
     new_count: int
-    lines: tuple[tuple[bytes, bytes], ...]
+    tags: bytes
+    contents: tuple[bytes, ...]
     heading: bytes = b""
     patch_line: int = 0
 
-    @cached_property
+    @property
     def old(self) -> tuple[bytes, ...]:
         """The pre-image: context and removed lines."""
-        return tuple(c for t, c in self.lines if t != b"+")
+        return self._side(b"+", _NOT_ADDED)
 
-    @cached_property
+    @property
     def new(self) -> tuple[bytes, ...]:
         """The post-image: context and added lines."""
-        return tuple(c for t, c in self.lines if t != b"-")
+        return self._side(b"-", _NOT_REMOVED)
+
+    def _side(self, other: bytes, own: bytes) -> tuple[bytes, ...]:
+        """The contents whose tag is not `other`; `own` maps every other tag to a true byte."""
+        if other not in self.tags:
+            return self.contents
+        return tuple(compress(self.contents, self.tags.translate(own)))
+
+    @property
+    def lines(self) -> tuple[tuple[bytes, bytes], ...]:
+        """(tag, content) of each line. Made when asked for: not for what is done to every hunk."""
+        return tuple(zip(map(_TAG.__getitem__, self.tags), self.contents, strict=True))
 
     @property
     def net(self) -> int:
@@ -179,13 +201,13 @@ class Hunk:
 
     def reversed(self) -> Hunk:
         """The hunk that undoes this one."""
-        swap = {b" ": b" ", b"-": b"+", b"+": b"-"}
         return Hunk(
             self.new_start,
             self.new_count,
             self.old_start,
             self.old_count,
-            tuple((swap[t], c) for t, c in self.lines),
+            self.tags.translate(_TURNED),
+            self.contents,
             self.heading,
             self.patch_line,
         )
@@ -202,7 +224,7 @@ class Section:
     True where old_path/new_path came from such lines and no strip applies to one component.
     old_mode/new_mode: git modes where stated. old_id/new_id: index line ids as stated (may be
     abbreviated) or "". binary: "" | "literal" | "delta" | "no-content".
-    raw: the section's own bytes (for duplicate-section). patch_line: first line, 1-based.
+    patch_line: first line, 1-based. patch_lines: how many the section has. whole: the patch file.
     """
 
     kind: str
@@ -216,8 +238,15 @@ class Section:
     old_id: str = ""
     new_id: str = ""
     binary: str = ""
-    raw: bytes = b""
     patch_line: int = 0
+    patch_lines: int = 0
+    whole: Whole | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def raw(self) -> bytes:
+        """The section's own bytes."""
+        first = self.patch_line - 1
+        return self.whole.between(first, first + self.patch_lines) if self.whole else b""
 
     @property
     def path(self) -> str:

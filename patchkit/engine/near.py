@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from patchkit.engine.content import FEW, Text, fold, lf
+from patchkit.engine.content import FEW, Text, lf
+from patchkit.engine.line_index import fold
 
 _LETTER = re.compile(rb"[0-9A-Za-z\x80-\xff]")
 
@@ -73,9 +74,8 @@ def nearest(text: Text, block: Sequence[bytes], expected: Sequence[int]) -> tupl
     size = len(block)
     if not size or not lines:
         return None
-    index = text.folded()
     votes: Counter[int] = Counter()
-    known = [(i, index.get(fold(line), ())) for i, line in enumerate(block)]
+    known = list(enumerate(text.folded(block)))
     rare = sorted((len(at), i) for i, at in known if 0 < len(at) <= FEW)[:FEW]
     for _, i in rare:
         for at in known[i][1]:

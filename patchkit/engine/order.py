@@ -9,8 +9,8 @@ from typing import Protocol
 
 from patchkit.engine.apply import put
 from patchkit.engine.history import History
-from patchkit.engine.model import Patch, Tree
-from patchkit.engine.outcome import Outcome, There
+from patchkit.engine.model import Hunk, Patch
+from patchkit.engine.outcome import Edit, Outcome, There
 from patchkit.engine.quote import show_path
 from patchkit.engine.rule import Allow, Rule
 from patchkit.engine.strip import Root, find_root
@@ -21,8 +21,9 @@ TRIALS, ALL_TRIALS = 32, 400
 """How many later patches are tried as the one that should have come first: for one patch that
 fails, and in all."""
 
-Hunks = Mapping[tuple[str, tuple[tuple[bytes, bytes], ...]], int]
-"""(path, all lines of a hunk) -> the first patch that has it."""
+Did = tuple[str, bytes, tuple[bytes, ...]]
+Hunks = Mapping[Did, int]
+"""What a hunk did -> the first patch that did it."""
 
 
 class Entry(Protocol):
@@ -42,6 +43,11 @@ class Entry(Protocol):
     def allow(self) -> Allow: ...
 
 
+def did(edit: Edit, hunk: Hunk) -> Did:
+    """What a hunk did, wherever it stood: the path and its lines."""
+    return edit.new or edit.old or "", hunk.tags, hunk.contents
+
+
 def duplicates(outcome: Outcome, history: History, hunks: Hunks, names: Sequence[str]) -> Outcome:
     """The outcome, refused where a hunk repeats what an earlier patch of the series did.
 
@@ -54,7 +60,7 @@ def duplicates(outcome: Outcome, history: History, hunks: Hunks, names: Sequence
             if edit.old is None:
                 continue
             for number, hunk in enumerate(edit.hunks, 1):
-                earlier = hunks.get((edit.new or edit.old, hunk.lines))
+                earlier = hunks.get(did(edit, hunk))
                 if earlier is None:
                     continue
                 start = edit.starts[number - 1]
@@ -91,15 +97,18 @@ def _duplicate(patch: Patch, part: There, earlier: str) -> Finding:
     )
 
 
-def wrong_order(tree: Tree, steps: Sequence[Entry], outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The outcomes, with patches that hold after a later one said to stand too early."""
+def wrong_order(start: Work, steps: Sequence[Entry], outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes, with patches that hold after a later one said to stand too early.
+
+    start: the tree before the series.
+    """
     out = list(outcomes)
     left = ALL_TRIALS
     for number, outcome in enumerate(outcomes):
         if outcome.state != "refused" or outcome.there or _said(outcome):
             continue
         paths = {finding.where.file for finding in outcome.findings}
-        work = Work(tree)
+        work = start.again()
         for before in outcomes[:number]:
             work.take(before.changes)
         budget = min(TRIALS, left)
@@ -151,8 +160,8 @@ def _too_early(outcome: Outcome, needs: str) -> tuple[Finding, ...]:
     )
 
 
-def patched_up_to(tree: Tree, steps: Sequence[Entry]) -> int:
-    """How many first steps of the series are in the tree already, all of them in full.
+def patched_up_to(start: Work, steps: Sequence[Entry]) -> int:
+    """How many first steps of the series are in the tree of `start` already, all of them in full.
 
     Shown by taking them out again, the last one first; 0 where none is, or where it cannot be
     told.
@@ -165,7 +174,7 @@ def patched_up_to(tree: Tree, steps: Sequence[Entry]) -> int:
             break
         if all(section.kind == "delete" for section in steps[count - 1].patch.sections):
             continue  # that a file is absent proves nothing: it may be a wrong path
-        work = Work(tree)
+        work = start.again()
         for step in reversed(steps[:count]):
             if not step.selected:
                 continue

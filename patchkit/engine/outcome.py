@@ -54,7 +54,7 @@ class Outcome:
     patch: Patch
     state: str
     changes: Mapping[str, File | None] = field(default_factory=dict)
-    places: tuple[Place, ...] = ()
+    places: Sequence[Place] = ()
     findings: tuple[Finding, ...] = ()
     notes: tuple[Finding, ...] = ()
     root: Root = field(default_factory=Root)

@@ -16,9 +16,10 @@ __all__ = ["MAX_BYTES", "MAX_LINES", "Scan", "names_of", "parse", "scan"]
 
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of the largest patch file that is read."""
-MAX_LINES = 2_000_000
-"""Its most lines. One takes some 220 bytes of memory beside its own: 64 MB of empty ones would
-take many GB."""
+MAX_LINES = 600_000
+MAX_DENSITY = 24
+"""It may have so many lines, and one more for each so many bytes. A line takes some 70 bytes of
+memory beside its own, so what a patch takes stays below four times its size and 100 MB."""
 
 
 def parse(data: bytes, name: str, *, recount: bool = False) -> Patch:
@@ -37,12 +38,13 @@ def parse(data: bytes, name: str, *, recount: bool = False) -> Patch:
 def scan(data: bytes, name: str, *, recount: bool = False) -> Scan:
     """As `parse`, but returns the findings beside what could be read."""
     lines = data.count(b"\n")
-    if len(data) > MAX_BYTES or lines > MAX_LINES:
+    if len(data) > MAX_BYTES or lines > MAX_LINES + len(data) // MAX_DENSITY:
         finding = Finding(
             "too-large",
             "the patch file is too large to be one",
             Where(patch=name),
-            expected=f"at most {MAX_BYTES} bytes and {MAX_LINES} lines",
+            expected=f"at most {MAX_BYTES} bytes, and {MAX_LINES} lines and one for every "
+            f"{MAX_DENSITY} bytes",
             found=f"{len(data)} bytes, {lines} lines",
         )
         return Scan(Patch(name, (), b"", data), (finding,))

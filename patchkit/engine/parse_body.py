@@ -15,10 +15,12 @@ from patchkit.engine.parse_hunks import (
     is_signature,
     measure,
     measured_hunk,
+    put_back,
     read_hunk,
 )
 from patchkit.engine.parse_report import Mend, Report
 from patchkit.engine.quote import show_line, show_path
+from patchkit.engine.text import Whole
 
 _AT = 64
 _BLANKS = (b"\n", b"\r\n")
@@ -26,11 +28,12 @@ _LIKE_A_BODY = b" +-\n\r"
 
 
 def read_hunks(
-    lines: Sequence[bytes], i: int, file: str, report: Report, *, recount: bool
+    lines: list[bytes], i: int, file: str, report: Report, whole: Whole, *, recount: bool
 ) -> tuple[list[Hunk], int, int]:
     """The hunks from `lines[i]` on; the index to go on at; the index after the last hunk.
 
-    file: the section's file, for messages. recount: correct and note wrong counts.
+    file: the section's file, for messages. whole: the patch file. recount: correct and note wrong
+    counts.
     """
     end = len(lines)
     out: list[Hunk] = []
@@ -44,10 +47,12 @@ def read_hunks(
         if header is None:
             i = stop = bare_header(lines, at, file, number, report)
             continue
-        hunk, i, fault = read_hunk(lines, at, header)
+        hunk, i, fault = read_hunk(lines, at, header, whole)
         stop = i
         if hunk is not None and i < end and lines[i][0] in _LIKE_A_BODY:
             i, fault = _left_over(lines, i, file, number, report)
+            if fault is not None:
+                put_back(lines, at + 1, stop, whole)
         if fault is not None:
             hunk, i = _mend(lines, at, header, fault, file, number, report, recount)
             stop = i

@@ -105,7 +105,7 @@ def _whole_file(section: Section) -> Iterator[Finding]:
     for number, hunk in enumerate(section.hunks, 1):
         count = hunk.old_count if new else hunk.new_count
         where = Where(None, shown_name(section), number, None, hunk.patch_line)
-        if not hunk.lines:
+        if not hunk.tags:
             yield _no_change(where)
         elif count:
             yield Finding(
@@ -160,7 +160,7 @@ def _context(section: Section) -> Iterator[Finding]:
     """Each hunk changes something, and has lines by which its place can be known."""
     alone = len(section.hunks) == 1
     for number, hunk in enumerate(section.hunks, 1):
-        size = len(hunk.lines)
+        size = len(hunk.tags)
         context = hunk.old_count + hunk.new_count - size
         if context == size:
             yield _no_change(Where(None, shown_name(section), number, None, hunk.patch_line))
@@ -176,8 +176,9 @@ def _context(section: Section) -> Iterator[Finding]:
 
 
 def _may_be_whole(hunk: Hunk) -> bool:
-    """A hunk from the top: it is the whole file, or it will not hold."""
-    return hunk.old_start <= 1
+    """A hunk from the top: it is the whole file, or it will not hold. (One that adds below line 1
+    states that line too, and is not from the top.)"""
+    return hunk.old_start + (hunk.old_count == 0) <= 1
 
 
 def _no_change(where: Where) -> Finding:

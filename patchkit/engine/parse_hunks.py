@@ -2,6 +2,9 @@
 
 `read_hunk` reads strictly, as `git apply` does: exactly as many lines as stated. Where that
 fails, `measure` finds out how long the body really is, for the message and for --recount.
+
+A line that was read leaves the list of lines, its content takes its place: a large patch would
+else be in memory twice. Who needs it again gets it from the file (`Whole`).
 """
 
 from __future__ import annotations
@@ -9,13 +12,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from patchkit.engine.model import Hunk
+from patchkit.engine.text import Whole, split_lines
 
 HUNK_HEADER = re.compile(rb"@@ -(\d{1,12})(?:,(\d{1,12}))? \+(\d{1,12})(?:,(\d{1,12}))? @@([^\n]*)")
 
 _CONTEXT, _REMOVED, _ADDED, _MARK, _BLANK = 32, 45, 43, 92, 10
 _VERSION = re.compile(rb"\d+(?:\.\w+)+\s*\Z")
+_PLAIN = bytes.maketrans(b"\n", b" ")
+_SHORT = 32
 _MARK_LENGTH = 12
 """Bytes of the shortest no-newline marker in any language, by git's reckoning."""
 
@@ -44,14 +51,39 @@ class Measure:
 
 
 def read_hunk(
-    lines: Sequence[bytes], at: int, header: re.Match[bytes]
+    lines: list[bytes], at: int, header: re.Match[bytes], whole: Whole
 ) -> tuple[Hunk | None, int, Fault | None]:
-    """The hunk whose header stands at `lines[at]`, the index after it, and what is wrong."""
+    """The hunk whose header stands at `lines[at]`, the index after it, and what is wrong.
+
+    What stands in `lines` of a hunk without fault is its contents afterwards. whole: the file.
+    """
+    hunk, end, fault = _read(lines, at, header, whole)
+    if fault is not None:
+        put_back(lines, at + 1, end, whole)
+    return hunk, end, fault
+
+
+def put_back(lines: list[bytes], first: int, last: int, whole: Whole) -> None:
+    """Put lines that were read back into the list, as they stand in the file."""
+    lines[first:last] = split_lines(whole.between(first, last))
+
+
+@lru_cache(maxsize=1024)
+def _one(tags: bytes) -> bytes:
+    """The same bytes, once for all hunks of this shape: most patches have few of them."""
+    return tags
+
+
+def _read(
+    lines: list[bytes], at: int, header: re.Match[bytes], whole: Whole
+) -> tuple[Hunk | None, int, Fault | None]:
     old = want_old = 1 if header[2] is None else int(header[2])
     new = want_new = 1 if header[4] is None else int(header[4])
-    body: list[tuple[bytes, bytes]] = []
-    add = body.append
+    tags = bytearray()
+    contents: list[bytes] = []
+    mark, add = tags.append, contents.append
     marked = False
+    line = b"\n"
     i, end = at + 1, len(lines)
     while old > 0 or new > 0:
         if i == end:
@@ -61,40 +93,53 @@ def read_hunk(
         if tag == _CONTEXT:
             old -= 1
             new -= 1
-            add((b" ", line[1:]))
+            content = line[1:]
         elif tag == _ADDED:
             new -= 1
-            add((b"+", line[1:]))
+            content = line[1:]
         elif tag == _REMOVED:
             old -= 1
-            add((b"-", line[1:]))
+            content = line[1:]
         elif tag == _BLANK:
             # A blank context line whose space an editor removed: every reader takes it.
             old -= 1
             new -= 1
-            add((b" ", line))
-        elif tag == _MARK and is_marker(line) and body:
+            content = line
+        elif tag == _MARK and is_marker(line) and contents:
             marked = True
-            body[-1] = (body[-1][0], body[-1][1].removesuffix(b"\n"))
+            contents[-1] = contents[-1].removesuffix(b"\n")
+            i += 1
+            continue
         else:
             return None, i, Fault("short", i)
+        mark(tag)
+        add(content)
+        lines[i] = content
         i += 1
     if old < 0 or new < 0:
         return None, i, Fault("short", i - 1)
-    if i > at + 1 and lines[i - 1][-1] != _BLANK:
+    if i > at + 1 and line[-1] != _BLANK:
         return None, i, Fault("cut", i - 1)
-    if i < end and lines[i][0] == _MARK and lines[i][:2] == b"\\ " and body:
-        body[-1] = (body[-1][0], body[-1][1].removesuffix(b"\n"))
+    if i < end and lines[i][0] == _MARK and lines[i][:2] == b"\\ " and contents:
+        contents[-1] = contents[-1].removesuffix(b"\n")
         i += 1
-    fault = _eaten(lines, i)
-    if fault is None and marked and _marker_inside(body):
-        fault = Fault("marker", at)
-    if fault:
-        return None, i, fault
+    shape = bytes(tags.translate(_PLAIN))
     hunk = Hunk(
-        int(header[1]), want_old, int(header[3]), want_new, tuple(body), heading(header), at + 1
+        int(header[1]),
+        want_old,
+        int(header[3]),
+        want_new,
+        _one(shape) if len(shape) <= _SHORT else shape,
+        tuple(contents),
+        heading(header),
+        at + 1,
     )
-    return hunk, i, None
+    if i > at + 1 and lines[i - 1].startswith((b"- ", b"-\n", b"-\r", b"++ ")):
+        put_back(lines, at + 1, i, whole)
+    fault = _eaten(lines, i)
+    if fault is None and marked and _marker_inside(hunk):
+        fault = Fault("marker", at)
+    return (hunk, i, None) if fault is None else (None, i, fault)
 
 
 def heading(header: re.Match[bytes]) -> bytes:
@@ -169,18 +214,27 @@ def measure(lines: Sequence[bytes], at: int, want_old: int, want_new: int) -> Me
 
 def measured_hunk(lines: Sequence[bytes], at: int, header: re.Match[bytes], real: Measure) -> Hunk:
     """The hunk with the counts that its body has. A missing last line end is supplied."""
-    body: list[tuple[bytes, bytes]] = []
+    tags = bytearray()
+    contents: list[bytes] = []
     for line in lines[at + 1 : real.end]:
         if line in (b"\n", b"\r\n"):
-            body.append((b" ", line))
+            tags += b" "
+            contents.append(line)
         elif line[:1] == b"\\":
-            if body:
-                body[-1] = (body[-1][0], body[-1][1].removesuffix(b"\n"))
+            if contents:
+                contents[-1] = contents[-1].removesuffix(b"\n")
         else:
-            content = line[1:]
-            body.append((line[:1], content if content.endswith(b"\n") else content + b"\n"))
+            tags += line[:1]
+            contents.append(line[1:] if line.endswith(b"\n") else line[1:] + b"\n")
     return Hunk(
-        int(header[1]), real.old, int(header[3]), real.new, tuple(body), heading(header), at + 1
+        int(header[1]),
+        real.old,
+        int(header[3]),
+        real.new,
+        bytes(tags),
+        tuple(contents),
+        heading(header),
+        at + 1,
     )
 
 
@@ -203,10 +257,10 @@ def _eaten(lines: Sequence[bytes], end: int) -> Fault | None:
     return None
 
 
-def _marker_inside(body: list[tuple[bytes, bytes]]) -> bool:
+def _marker_inside(hunk: Hunk) -> bool:
     """Whether a line without line end is followed by more of its side."""
     open_old = open_new = False
-    for tag, content in body:
+    for tag, content in hunk.lines:
         if (open_old and tag != b"+") or (open_new and tag != b"-"):
             return True
         if not content.endswith(b"\n"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from patchkit.engine.mail import boundary_lines, encoded_parts
@@ -20,12 +22,24 @@ from patchkit.engine.parse_prose import (
 )
 from patchkit.engine.parse_report import Mend, Report
 from patchkit.engine.quote import show_line, show_path
-from patchkit.engine.text import split_lines
+from patchkit.engine.text import Whole, split_lines
 from patchkit.errors import Finding
 
 _DIFF, _DASH, _AT, _STAR, _BINARY = b"d-@*B"
 _ENCODED = re.compile(rb"^content-transfer-encoding:", re.IGNORECASE | re.MULTILINE)
 _MULTIPART = re.compile(rb"^content-type:[ \t]*multipart/", re.IGNORECASE | re.MULTILINE)
+
+
+_FIELD = b"content-t"
+_STRETCH = 1 << 20
+
+
+def _names_mail_fields(data: bytes) -> bool:
+    """Whether _FIELD stands in `data` in any case; looked at in stretches, for its copy's size."""
+    return any(
+        _FIELD in data[at : at + _STRETCH + len(_FIELD)].lower()
+        for at in range(0, len(data), _STRETCH)
+    )
 
 
 @dataclass(frozen=True)
@@ -54,11 +68,13 @@ class Reader:
         self.lines = split_lines(data[self.bom :] if self.bom else data)
         self.header_lines = self.lines
         # A search that looks at every line start is slow: most patches name no mail field at all.
-        self.mail = b"content-t" in data.lower()
+        self.mail = _names_mail_fields(data)
+        self.whole = Whole(data[self.bom :] if self.bom else data)
         if self.mail and _MULTIPART.search(data):
             self.header_lines = list(self.lines)
             for at in boundary_lines(self.lines):
                 self.lines[at] = b"\n"
+            self.whole = Whole(b"".join(self.lines))
         self.report = Report(name)
         self.sections: list[Section] = []
         self.first: int | None = None  # index of the first section's first line
@@ -109,13 +125,17 @@ class Reader:
                 i += 1
 
     def check(self) -> None:
+        names = Counter((section.old_path, section.new_path) for section in self.sections)
         seen: dict[bytes, int] = {}
         for section in self.sections:
             for finding in check_section(section):
                 self.report.findings.append(finding.in_patch(self.name))
-            first = seen.setdefault(section.raw, section.patch_line)
+            if names[section.old_path, section.new_path] == 1:
+                continue
+            digest = hashlib.sha256(section.raw).digest()
+            first = seen.setdefault(digest, section.patch_line)
             if first != section.patch_line:
-                last = first + section.raw.count(b"\n") - 1
+                last = first + section.patch_lines - 1
                 self.report.find(
                     "duplicate-section",
                     f"lines {first} to {last} are this section already, byte for byte",
@@ -197,7 +217,9 @@ class Reader:
         end = i
         if i < len(self.lines) and self.lines[i].startswith(b"@@"):
             shown = shown_path(head.new or head.old or "?", bare)
-            hunks, i, end = read_hunks(self.lines, i, shown, self.report, recount=self.recount)
+            hunks, i, end = read_hunks(
+                self.lines, i, shown, self.report, self.whole, recount=self.recount
+            )
             if not hunks:  # every hunk has its finding already
                 self.first = at if self.first is None else self.first
                 self.last = i
@@ -223,8 +245,9 @@ class Reader:
             head.old_id,
             head.new_id,
             binary,
-            b"".join(self.lines[at:end]),
             at + 1,
+            end - at,
+            self.whole,
         )
         if not head.faults:
             self.sections.append(section)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from patchkit.engine.actions import Action
+from patchkit.engine.chunks import Lines
 from patchkit.engine.content import Edit, Text, TextFile
 from patchkit.engine.model import REGULAR, File, Hunk
 from patchkit.engine.obstacles import (
@@ -23,6 +24,7 @@ from patchkit.engine.place import (
     THERE,
     Place,
     Spot,
+    Stated,
     holds,
     place_hunks,
     splice,
@@ -55,7 +57,7 @@ class Result:
     hunks: Sequence[Hunk] = ()
     starts: Sequence[int] = ()
     left: list[bytes] | None = None
-    places: list[Place] = field(default_factory=list)
+    places: Sequence[Place] = ()
     findings: list[Finding] = field(default_factory=list)
 
     def fail(self, finding: Finding) -> Result:
@@ -142,7 +144,7 @@ def perform(action: Action, draft: Draft, leaving: set[str], setting: Setting) -
     if lines is text.lines:
         made_file = _with_mode(file, mode)
     else:
-        made_file = TextFile(Text(lines), mode, text, edits_of(result.hunks, result.starts))
+        made_file = TextFile(Text(lines), mode, text, Replaced(result.hunks, result.starts))
     if action.kind == "rename":
         draft.remove(source, renamed=True)
     draft.write(new, made_file, edit=action.kind == "modify")
@@ -150,14 +152,21 @@ def perform(action: Action, draft: Draft, leaving: set[str], setting: Setting) -
     return result
 
 
-def edits_of(hunks: Sequence[Hunk], starts: Sequence[int]) -> list[Edit]:
-    """What the hunks, placed at `starts`, replace: context too, of which no byte changes."""
-    return [(at, len(h.old), len(h.new)) for h, at in zip(hunks, starts, strict=True)]
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What hunks that are placed at `starts` replace: context too, of which no byte changes."""
+
+    hunks: Sequence[Hunk]
+    starts: Sequence[int]
+
+    def __iter__(self) -> Iterator[Edit]:
+        for hunk, at in zip(self.hunks, self.starts, strict=True):
+            yield at, hunk.old_count, hunk.new_count
 
 
 def _placed(
     action: Action, path: str, text: Text, setting: Setting, result: Result
-) -> list[bytes] | None:
+) -> Lines | None:
     """The lines after the action's hunks; None where one of them fails. Fills `result`."""
     hunks: Sequence[Hunk] = action.hunks
     result.hunks = hunks
@@ -182,7 +191,7 @@ def _placed(
             return None
         return splice(text.lines, hunks, spots)
     result.starts = starts
-    result.places = [Place(path, i, at + 1) for i, at in enumerate(starts, 1)]
+    result.places = Stated(path, starts)
     return splice_at(text.lines, hunks, starts)
 
 
@@ -196,9 +205,9 @@ def _with_line_ends(hunks: Sequence[Hunk], lines: Sequence[bytes]) -> Sequence[H
     return [
         replace(
             hunk,
-            lines=tuple(
-                (tag, line[:-1].removesuffix(b"\r") + end if line.endswith(b"\n") else line)
-                for tag, line in hunk.lines
+            contents=tuple(
+                line[:-1].removesuffix(b"\r") + end if line.endswith(b"\n") else line
+                for line in hunk.contents
             ),
         )
         for hunk in hunks
@@ -212,7 +221,7 @@ def _create(
     assert path is not None
     lines = [line for hunk in action.hunks for line in hunk.new]
     mode = action.new_mode if action.new_mode is not None else REGULAR
-    if any(hunk.old for hunk in action.hunks):
+    if any(hunk.old_count for hunk in action.hunks):
         return result.fail(
             Finding(
                 "conflict",
@@ -291,7 +300,7 @@ def _taken(path: str, source: str | None, draft: Draft, leaving: set[str]) -> bo
 
 
 def _same(draft: Draft, path: str, file: File, lines: Sequence[bytes]) -> bool:
-    return draft.work.text(path, file).lines == list(lines)
+    return list(draft.work.text(path, file).lines) == list(lines)
 
 
 def _with_mode(file: File, mode: int) -> File:

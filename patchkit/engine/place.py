@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import overload
 
+from patchkit.engine.chunks import Chunks, Lines
 from patchkit.engine.content import Text
 from patchkit.engine.fuzz import Trimmed, trims
 from patchkit.engine.model import Hunk
@@ -22,7 +24,7 @@ from patchkit.engine.rule import Rule
 HOLDS, THERE, FAILS = "holds", "there", "fails"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a hunk was placed. line: 1-based, in the file before the patch; offset: line found
     less line stated; fuzz: context lines dropped. hunk: 1-based number in its section.
@@ -35,7 +37,27 @@ class Place:
     fuzz: int = 0
 
 
-@dataclass(frozen=True)
+class Stated(Sequence[Place]):
+    """The places of hunks that all stand where they were looked for: made when asked for."""
+
+    def __init__(self, file: str, starts: Sequence[int]) -> None:
+        self._file, self._starts = file, starts
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, at: int) -> Place: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Place]: ...
+    def __getitem__(self, at: int | slice) -> Place | list[Place]:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        number = range(len(self))[at]
+        return Place(self._file, number + 1, self._starts[number] + 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Spot:
     """What became of one hunk.
 
@@ -68,16 +90,14 @@ def at_start(hunk: Hunk) -> bool:
 
 def at_end(hunk: Hunk) -> bool:
     """Whether the hunk must stand at the end of the file."""
-    return hunk.lines[-1][0] != b" "
+    return not hunk.tags.endswith(b" ")
 
 
 _FEW_HUNKS = 8
 """So many are put in one by one, each moving the lines behind it: faster than a new list."""
 
 
-def holds(
-    lines: Sequence[bytes], hunks: Sequence[Hunk], starts: Sequence[int] | None = None
-) -> bool:
+def holds(lines: Lines, hunks: Sequence[Hunk], starts: Sequence[int] | None = None) -> bool:
     """Whether every hunk stands exactly where it states (or at `starts`). The fast way."""
     size, free = len(lines), 0
     for i, hunk in enumerate(hunks):
@@ -86,13 +106,13 @@ def holds(
         stop = at + len(old)
         if at < free or stop > size or lines[at:stop] != list(old):
             return False
-        if stop != size and hunk.lines[-1][0] != b" ":
+        if stop != size and not hunk.tags.endswith(b" "):
             return False
         free = stop
     return True
 
 
-def splice(lines: Sequence[bytes], hunks: Sequence[Hunk], spots: Sequence[Spot]) -> list[bytes]:
+def splice(lines: Lines, hunks: Sequence[Hunk], spots: Sequence[Spot]) -> Lines:
     """The lines after every hunk is put at its spot."""
     if all(spot.trim is None for spot in spots):
         return splice_at(lines, hunks, [spot.index for spot in spots])
@@ -108,19 +128,23 @@ def splice(lines: Sequence[bytes], hunks: Sequence[Hunk], spots: Sequence[Spot])
     return out
 
 
-def splice_at(lines: Sequence[bytes], hunks: Sequence[Hunk], starts: Sequence[int]) -> list[bytes]:
-    """The lines after every hunk is put at its start. Linear in the file."""
+def splice_at(lines: Lines, hunks: Sequence[Hunk], starts: Sequence[int]) -> Lines:
+    """The lines after every hunk is put at its start. Linear in the file; where that is kept in
+    chunks, in the chunks that change."""
+    if isinstance(lines, Chunks):
+        placed = zip(hunks, starts, strict=True)
+        return lines.replaced((at, at + hunk.old_count, hunk.new) for hunk, at in placed)
     if len(hunks) <= _FEW_HUNKS:
         whole = list(lines)
         for hunk, at in zip(reversed(hunks), reversed(starts), strict=True):
-            whole[at : at + len(hunk.old)] = hunk.new
+            whole[at : at + hunk.old_count] = hunk.new
         return whole
     out: list[bytes] = []
     free = 0
     for hunk, at in zip(hunks, starts, strict=True):
         out += lines[free:at]
         out += hunk.new
-        free = at + len(hunk.old)
+        free = at + hunk.old_count
     out += lines[free:]
     return out
 
@@ -139,6 +163,7 @@ def place_hunks(
     detect: whether a hunk whose result stands there already is told apart (not for -R, where
     the result is what the tree was before).
     """
+    text.expect(side for hunk in hunks for side in (hunk.old, hunk.new))
     placer = _Placer(text, path, rule, detect)
     spots = [placer.place(hunk, start) for hunk, start in zip(hunks, starts, strict=True)]
     return spots if rule.exact else _doubted(text, path, hunks, spots, rule)

@@ -20,6 +20,12 @@ class Work:
         self._texts: dict[str, tuple[File, Text]] = {}
         self.links: dict[str, str] = {}  # folded -> path of a link that was made; it may be gone
 
+    def again(self) -> Work:
+        """The tree without any of the changes; what was read of it is not read or held twice."""
+        other = Work(self.tree)
+        other._read, other._texts = self._read, self._texts
+        return other
+
     def get(self, path: str) -> File | None:
         """The file as it stands now."""
         if path in self.changes:

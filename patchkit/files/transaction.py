@@ -252,7 +252,8 @@ def _sync_folder(at: str) -> None:
 def _same(found: File | None, wanted: File | None) -> bool:
     if found is None or wanted is None:
         return found is wanted
-    return found.mode == wanted.mode and found.data == wanted.data
+    # By id, which is known of what is to be written: its bytes are not joined once more.
+    return found.mode == wanted.mode and found.oid == wanted.oid
 
 
 def _name(file: File | None) -> str:

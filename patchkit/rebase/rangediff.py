@@ -84,7 +84,7 @@ def _sections(
     keys: tuple[Callable[[Section], object], ...] = (
         lambda s: s.path,
         lambda s: s.path.rpartition("/")[2],
-        lambda s: tuple(h.lines for h in s.hunks),
+        lambda s: tuple((h.tags, h.contents) for h in s.hunks),
     )
     for key in keys:
         for at, section in enumerate(new):

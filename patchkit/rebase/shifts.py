@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from patchkit.derive.carry import Files
+from patchkit.engine.chunks import Lines
 from patchkit.engine.content import Text, TextFile, text_of
 from patchkit.engine.diff import Range, diff_lines
 from patchkit.engine.model import SYMLINK, File, Hunk
@@ -72,7 +73,7 @@ class Shifts:
 
 
 def _placed(
-    edit: Edit, ranges: list[Range], lines: list[bytes]
+    edit: Edit, ranges: list[Range], lines: Lines
 ) -> tuple[list[int], list[Range]] | None:
     """The hunks' places in the release, and upstream's changes after them; None where one of the
     hunks touches one of the changes, or has no context at an end."""
@@ -98,7 +99,7 @@ def _placed(
 
 def _inner(hunk: Hunk) -> bool:
     """Whether it has context on both ends: neither the file's start nor its end is meant."""
-    return hunk.lines[0][0] == b" " and hunk.lines[-1][0] == b" "
+    return hunk.tags.startswith(b" ") and hunk.tags.endswith(b" ")
 
 
 def _moved(change: Range, net: int) -> Range:

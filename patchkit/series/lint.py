@@ -107,6 +107,9 @@ def _effect(section: Section) -> tuple[object, ...]:
     new_mode = section.new_mode
     if section.kind == "create":
         new_mode = new_mode or REGULAR
-    hunks = [(h.old_start, h.old_count, h.new_start, h.new_count, h.lines) for h in section.hunks]
+    hunks = [
+        (h.old_start, h.old_count, h.new_start, h.new_count, h.tags, h.contents)
+        for h in section.hunks
+    ]
     names = (section.old_path, section.new_path, section.bare_names)
     return (section.kind, *names, new_mode, section.git, hunks)

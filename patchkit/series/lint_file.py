@@ -96,7 +96,7 @@ def fix_line_ends(view: View) -> bytes:
     if view.scan.findings or not view.sections:
         return view.data
     lines = list(view.lines)
-    contents = (c for s in view.sections for h in s.hunks for _, c in h.lines)
+    contents = (c for s in view.sections for h in s.hunks for c in h.contents)
     if not any(content.endswith((b"\r\n", b"\r")) for content in contents):
         for i in _foreign_cr(view):
             lines[i] = lines[i][:-2] + b"\n"
@@ -173,7 +173,7 @@ def _between(view: View) -> Iterator[Lint]:
     starts = [s.patch_line - 1 for s in view.sections]
     surplus = {i for a, b in view.scan.surplus for i in range(a, b)}
     for section, start in zip(view.sections, starts[1:], strict=False):
-        end = section.patch_line - 1 + section.raw.count(b"\n")
+        end = section.patch_line - 1 + section.patch_lines
         for i in range(end, start):
             if lines[i].startswith(b"Only in "):
                 message = f"the content of this file is not in the patch: {_shown(view, i)}"

@@ -79,7 +79,7 @@ def _safe(view: View, mend: Mend) -> Mend | None:
     if mend.what in ("signature", "header") or (mend.what == "short" and not at_end):
         return mend
     if mend.what == "cut":
-        return mend if mend.hunk.lines[-1][0] != b"+" else None
+        return mend if not mend.hunk.tags.endswith(b"+") else None
     if mend.what == "short" and view.data.endswith(b"\n"):
         return _filled(view, mend)
     return None
@@ -92,8 +92,13 @@ def _filled(view: View, mend: Mend) -> Mend | None:
     missing = stated[0] - mend.hunk.old_count
     if missing != stated[1] - mend.hunk.new_count or not 0 < missing <= _GNU_FILLS:
         return None
-    lines = mend.hunk.lines + ((b" ", b"\n"),) * missing
-    hunk = replace(mend.hunk, old_count=stated[0], new_count=stated[1], lines=lines)
+    hunk = replace(
+        mend.hunk,
+        old_count=stated[0],
+        new_count=stated[1],
+        tags=mend.hunk.tags + b" " * missing,
+        contents=mend.hunk.contents + (b"\n",) * missing,
+    )
     return replace(mend, hunk=hunk)
 
 
@@ -168,7 +173,5 @@ def _short_context(view: View) -> Iterator[Lint]:
 
 
 def _context(hunk: Hunk) -> tuple[int, int]:
-    tags = [tag for tag, _ in hunk.lines]
-    above = next((i for i, tag in enumerate(tags) if tag != b" "), len(tags))
-    below = next((i for i, tag in enumerate(reversed(tags)) if tag != b" "), len(tags))
-    return above, below
+    size = len(hunk.tags)
+    return size - len(hunk.tags.lstrip(b" ")), size - len(hunk.tags.rstrip(b" "))

@@ -116,6 +116,6 @@ def body_indices(section: Section) -> list[tuple[int, int, Hunk]]:
     """(index of the first body line, index behind the last) of each hunk, from what was read."""
     out = []
     for hunk in section.hunks:
-        marks = sum(not content.endswith(b"\n") for _, content in hunk.lines)
-        out.append((hunk.patch_line, hunk.patch_line + len(hunk.lines) + marks, hunk))
+        marks = sum(not content.endswith(b"\n") for content in hunk.contents)
+        out.append((hunk.patch_line, hunk.patch_line + len(hunk.tags) + marks, hunk))
     return out

@@ -125,7 +125,7 @@ def _places(hunks: Sequence[Hunk], old: File | None, new: File | None) -> list[i
         limit = min(len(before) - i, len(after) - j)
         while equal < limit and before[i + equal] == after[j + equal]:
             equal += 1
-        lead = next((n for n, (tag, _) in enumerate(hunk.lines) if tag != b" "), 0)
+        lead = len(hunk.tags) - len(hunk.tags.lstrip(b" "))
         for skip in range(equal - lead, -1, -1):
             here, there = i + skip, j + skip
             if (

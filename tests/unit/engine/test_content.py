@@ -7,7 +7,8 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patchkit.engine.content import FEW, Text, TextFile, fold, text_of
+from patchkit.engine.content import FEW, Text, TextFile, text_of
+from patchkit.engine.line_index import fold
 from patchkit.engine.model import EXECUTABLE, File, blob_id
 from patchkit.engine.text import split_lines
 

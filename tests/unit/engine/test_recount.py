@@ -132,17 +132,16 @@ def test_any_wrong_count_above_another_hunk_is_found_again(
 
 
 def test_numbers_of_the_new_side_follow_from_the_old_side() -> None:
-    keep, add, cut = (b" ", b"a\n"), (b"+", b"b\n"), (b"-", b"c\n")
     hunks = (
-        Hunk(3, 1, 99, 3, (keep, add, add)),
-        Hunk(9, 2, 99, 1, (keep, cut)),
-        Hunk(20, 0, 99, 1, (add,)),
-        Hunk(30, 1, 99, 0, (cut,)),
+        Hunk(3, 1, 99, 3, b" ++", (b"a\n", b"b\n", b"b\n")),
+        Hunk(9, 2, 99, 1, b" -", (b"a\n", b"c\n")),
+        Hunk(20, 0, 99, 1, b"+", (b"b\n",)),
+        Hunk(30, 1, 99, 0, b"-", (b"c\n",)),
     )
     assert [h.new_start for h in renumbered(hunks)] == [3, 11, 22, 31]
 
 
 def test_a_hunk_is_written_as_git_writes_it() -> None:
-    hunk = Hunk(1, 1, 1, 2, ((b" ", b"a\n"), (b"+", b"b")), b"def f():")
+    hunk = Hunk(1, 1, 1, 2, b" +", (b"a\n", b"b"), b"def f():")
     assert header_line(hunk) == b"@@ -1 +1,2 @@ def f():\n"
     assert body_lines(hunk) == [b" a\n", b"+b\n", NO_NEWLINE]
