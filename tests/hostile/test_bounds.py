@@ -147,6 +147,45 @@ def test_a_series_of_five_thousand(tmp_path: Path) -> None:
     assert sum(p.read_text().count("line of") for p in at.rglob("*.py")) == 5000
 
 
+@pytest.mark.slow
+def test_a_series_of_five_thousand_on_one_large_file(tmp_path: Path) -> None:
+    """Their versions share the lines that no patch touches."""
+    at = tree(tmp_path)
+    (at / "engine" / "big.py").write_text("".join(f"line {n}\n" for n in range(50_000)))
+    given = tmp_path / "given"
+    given.mkdir()
+    for n in range(5000):
+        top = 10 * n
+        (given / f"p{n}.patch").write_text(
+            f"--- a/engine/big.py\n+++ b/engine/big.py\n@@ -{top + 1},3 +{top + 1},3 @@\n"
+            f" line {top}\n-line {top + 1}\n+line of {n}\n line {top + 2}\n"
+        )
+    (given / "series").write_text("".join(f"p{n}.patch\n" for n in range(5000)))
+    size = sum(p.stat().st_size for p in (*given.iterdir(), *at.rglob("*.py")))
+    within(run(tmp_path, "apply", "--series", str(given), "--to", str(at)), size)
+    assert (at / "engine" / "big.py").read_text().count("line of") == 5000
+
+
+@pytest.mark.parametrize(
+    "count", [120_000, pytest.param(900_000, marks=pytest.mark.slow, id="many")]
+)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_hunk_is_looked_for_in_a_large_file(tmp_path: Path, count: int, there: bool) -> None:
+    """It stands elsewhere, or nearly so: then the place is named."""
+    at = tree(tmp_path)
+    lines = [f"line {n:>12} {'y' * 40}\n" for n in range(count)]
+    (at / "engine" / "big.py").write_text("".join(lines))
+    old = lines[501] if there else "another line\n"
+    patch = tmp_path / "moved.patch"
+    patch.write_text(
+        f"--- a/engine/big.py\n+++ b/engine/big.py\n@@ -100,3 +100,3 @@\n {lines[500]}-{old}+new\n"
+        f" {lines[502]}"
+    )
+    done = run(tmp_path, "apply", str(patch), "--to", str(at))
+    within(done, (at / "engine" / "big.py").stat().st_size, 0 if there else 1)
+    assert "line 501" in done.text
+
+
 def test_one_patch_more_than_five_thousand_is_refused_by_name(tmp_path: Path) -> None:
     at = tree(tmp_path)
     given = tmp_path / "given"

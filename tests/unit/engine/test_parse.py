@@ -343,6 +343,7 @@ def test_a_hunk_without_context_needs_to_be_the_whole_file() -> None:
     assert findings(one(b"-1 +0,0", b"-c\n")) == []
     assert findings(one(b"-2 +2", b"-a\n+b\n")) == [("no-context", 3, 1)]
     assert findings(one(b"-2,0 +3", b"+b\n")) == [("no-context", 3, 1)]
+    assert findings(one(b"-1,0 +2", b"+b\n")) == [("no-context", 3, 1)]
     several = one(b"-1 +1", b"-a\n+b\n") + b"@@ -9 +9 @@\n-a\n+b\n"
     assert findings(several) == [("no-context", 3, 1), ("no-context", 6, 2)]
 
