@@ -72,9 +72,7 @@ class Shifts:
         return Put(made, places)
 
 
-def _placed(
-    edit: Edit, ranges: list[Range], lines: Lines
-) -> tuple[list[int], list[Range]] | None:
+def _placed(edit: Edit, ranges: list[Range], lines: Lines) -> tuple[list[int], list[Range]] | None:
     """The hunks' places in the release, and upstream's changes after them; None where one of the
     hunks touches one of the changes, or has no context at an end."""
     starts: list[int] = []
