@@ -64,7 +64,7 @@ def _joined(
     out: list[Region] = []
     i = shift = 0
     for n, run in enumerate(changes):
-        while i < len(regions) and not _reaches(run, regions[i]) and regions[i].at < run.old:
+        while i < len(regions) and _above(run, regions[i]):
             out.append(_moved(regions[i], shift))
             i += 1
         net = run.added - run.removed
@@ -90,6 +90,14 @@ def _joined(
         shift += net
     out += [_moved(region, shift) for region in regions[i:]]
     return out
+
+
+def _above(run: Run, region: Region) -> bool:
+    """Whether a region ends before the first line that a run changes. Lines that a left-out patch
+    would remove right there stand above the line that the run replaces."""
+    if _reaches(run, region):
+        return False
+    return region.at < run.old or (run.removed > 0 and region.end == run.old)
 
 
 def _reaches(run: Run, region: Region) -> bool:

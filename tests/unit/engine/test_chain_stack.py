@@ -158,14 +158,23 @@ def test_regions_say_where_every_common_line_stands(seed: int) -> None:
             lines = list(range(fresh, fresh + run.added))
             fresh += run.added
             if taken:
-                first = whole[run.old - 1] if run.old else None
-                start = real.index(first) + 1 if first is not None else 0
+                if run.old:
+                    start = real.index(whole[run.old - 1]) + 1
+                else:  # what a left-out patch would remove may stand above
+                    start = real.index(whole[0]) if run.removed else 0
                 real[start : start + run.removed] = lines
             new[run.old : run.old + run.removed] = lines
         whole = new
         (shifts.take if taken else shifts.leave_out)(runs)
     starts = [n for n, x in enumerate(whole) if x in real]
     assert shifts.actual(starts) == [real.index(whole[n]) for n in starts]
+
+
+def test_what_a_left_out_patch_would_remove_at_the_top_stays_above() -> None:
+    shifts = Shifts()
+    shifts.leave_out([Run(0, 2, 0, 0)])
+    shifts.take([Run(0, 1, 0, 3)])
+    assert shifts.actual([0, 1, 2, 3]) == [2, 3, 4, 5]
 
 
 def test_regions_that_overlap_are_joined() -> None:
