@@ -29,6 +29,7 @@ from patchkit.upstreams.building import recipe
 
 TOOL = ("patchkit", "ci", "requirements.txt", "pyproject.toml")
 """Paths of a project that holds the tool itself: a change there may change every wheel."""
+_MAKES = ("create", "rename", "copy")
 Read = Callable[[str], bytes | None]
 """A path of the project -> its bytes, None where it is not there."""
 
@@ -106,15 +107,18 @@ def _of_stack(
 
 
 def _native(upstream: Upstream, stack: Stack, series: Series) -> bool:
-    """Whether a selected patch names a path that no overlay takes."""
+    """Whether a selected patch names a path that no overlay takes, or makes a compiled source that
+    no wheel can have yet."""
     facts = known(upstream)
     taken = series.selected(stack.guards)
-    return any(
-        needs_build(facts, path)
-        for patch, entry, yes in zip(series.patches, series.entries, taken, strict=True)
-        if yes
-        for path in paths_of(patch.sections, entry.strip)
-    )
+    for patch, entry, yes in zip(series.patches, series.entries, taken, strict=True):
+        if not yes:
+            continue
+        made = paths_of([s for s in patch.sections if s.kind in _MAKES], entry.strip)
+        touched = paths_of(patch.sections, entry.strip)
+        if any(needs_build(facts, p) for p in touched) or any(facts.native(p) for p in made):
+            return True
+    return False
 
 
 def _arches(pin: Pin) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import SmallProject
+from tests.unit.build import wheels as published
 
 SUM = "sha256:" + "5" * 64
 
@@ -63,6 +64,28 @@ def test_a_native_stack_is_not_laid_over_a_wheel(wheels: SmallProject) -> None:
     assert {cell["stack"] for cell in cells(wheels).values() if cell["how"] == "overlay"} == {
         "default"
     }
+
+
+def test_a_new_compiled_source_in_the_package_is_refused_by_the_build_and_has_no_overlay_cell(
+    wheels: SmallProject, tmp_path: Path
+) -> None:
+    diff = (
+        "Subject: A kernel\n\nWhy.\n---\n"
+        "diff --git a/engine/fast.cu b/engine/fast.cu\nnew file mode 100644\n"
+        "--- /dev/null\n+++ b/engine/fast.cu\n@@ -0,0 +1 @@\n+int x;\n"
+    )
+    (wheels.series / "fast.patch").write_text(diff)
+    with (wheels.series / "series").open("a") as file:
+        file.write("fast.patch #+wide\n")
+    assert wheels.run("lock", "--source", str(wheels.base)).code == 0
+    overlays = {cell["stack"] for cell in cells(wheels).values() if cell["how"] == "overlay"}
+    assert overlays == {"default"}
+    base, digest = published.wheel(tmp_path, wheels.base)
+    given = ("--base-wheel", str(base), "--sha256", digest, "--source", str(wheels.base))
+    done = wheels.run("build", "--stack", "wide", *given, "-o", str(tmp_path / "out"))
+    assert done.code == 1
+    assert "needs-build" in done.text
+    assert "engine/fast.cu" in done.text
 
 
 def test_only_what_a_change_touches_is_affected(wheels: SmallProject) -> None:
