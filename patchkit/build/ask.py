@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from patchkit.errors import UsageFault
 
 HOWS = ("overlay", "empty", "cuda", "cpu")
 OVERLAY, EMPTY, CUDA, CPU = HOWS
 _ARCHS = re.compile(r"\d{1,2}\.\d[af]?( \d{1,2}\.\d[af]?){0,15}")
+
+
+_OPTIONS = {"archs": "cuda-archs"}
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,14 @@ class Asked:
     use: tuple[str, ...] = ()
     archs: str | None = None
 
+    def __post_init__(self) -> None:
+        """Raise UsageFault for an option with nothing behind it: a variable of a script that is not
+        set must not build the default."""
+        for field in fields(self):
+            if getattr(self, field.name) == "":
+                option = _OPTIONS.get(field.name, field.name).replace("_", "-")
+                raise UsageFault.because(f"--{option} is given, and empty")
+
     @property
     def interpreter(self) -> str | None:
         """The interpreter that builds, as any folder can call it."""
@@ -43,6 +54,8 @@ class Asked:
             raise UsageFault.because(f"--how takes {', '.join(HOWS)}; not {how}")
         if how != OVERLAY and (self.base_wheel or self.sha256):
             raise UsageFault.because("--base-wheel and --sha256 go with --how overlay")
+        if self.arch is not None and how == EMPTY:
+            raise UsageFault.because("--arch does not go with --how empty: it is for this machine")
         if self.python and how not in (CUDA, CPU):
             raise UsageFault.because("--python goes with --how cuda or cpu")
         if (self.configure or self.use) and how not in (CUDA, CPU):

@@ -140,6 +140,7 @@ def finish(inputs: Inputs, wheel: Wheel, job: Job, out: str) -> Built:
                 Where(file=f"{info}/METADATA"),
                 expected=job.version,
                 found=stated,
+                next="let the project take its version from setuptools-scm, or --how overlay",
             )
         )
     tags = list(wheel_name(wheel.file_name).tags)

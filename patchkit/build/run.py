@@ -57,14 +57,15 @@ def check(
 ) -> tuple[Built, list[Finding]]:
     """Build again what `wheel` says it is, compare, and keep nothing."""
     claim = claim_of(wheel)
+    how = asked.how or claim.how
     asked = replace(
         asked,
         pin=asked.pin or claim.state.lock.pin.name,
         stack=asked.stack or claim.state.stack,
-        how=asked.how or claim.how,
-        arch=asked.arch or _arch_of(wheel),
+        how=how,
+        arch=asked.arch or (_arch_of(wheel) if how != EMPTY else None),
     )
-    how = asked.checked()
+    asked.checked()
     inputs = _inputs(project, bases, asked)
     if how == OVERLAY and asked.base_wheel is None:
         _refuse_other_base(wheel, inputs.pin)

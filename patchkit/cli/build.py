@@ -114,6 +114,8 @@ def run(
         elif verify is not None:
             if out_folder is not None:
                 raise UsageFault.because("--verify keeps nothing: no --out")
+            if verify == "":
+                raise UsageFault.because("--verify takes the name of a wheel")
             again, findings = check(project, bases, asked, verify, bar)
             out.find(findings)
             out.put(wheel=os.path.abspath(verify), again=_facts(again), same=out.ok())

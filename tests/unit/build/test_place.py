@@ -89,3 +89,28 @@ def test_an_empty_name_and_an_out_that_is_not_used_are_refused(locked: SmallProj
         done = locked.run("build", "--pin", "v1.0", *more)
         assert done.code == 2, done.text
         assert "--out" in done.err
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--pin", "--stack", "--how", "--base-wheel", "--sha256", "--arch", "--python", "--cuda-archs"],
+)
+def test_an_option_with_nothing_behind_it_does_not_build_the_default(
+    locked: SmallProject, option: str
+) -> None:
+    done = locked.run("build", "--source", str(locked.base), option, "")
+    assert done.code == 2, done.text
+    assert f"{option} is given, and empty" in done.err
+    assert not (locked.at / "build").exists()
+
+
+def test_verify_of_nothing_and_an_architecture_that_is_not_asked_for_are_refused(
+    locked: SmallProject,
+) -> None:
+    for line, said in (
+        (("--verify", ""), "--verify takes the name of a wheel"),
+        (("--how", "empty", "--arch", "aarch64"), "--arch does not go with --how empty"),
+    ):
+        done = locked.run("build", "--pin", "v1.0", "--source", str(locked.base), *line)
+        assert done.code == 2, done.text
+        assert said in done.err
