@@ -36,13 +36,13 @@ def first(store: Store, steps: Sequence[Step], old: Base, row: Row, state: State
     """
     cell = first_conflict(row)
     if cell is None:
-        _require_unedited(store, state)
+        _require_unedited(store, steps, state)
         return None
     versions = versions_of(store, steps, old, row, cell.patch)
     on = basis(store, row, versions)
     stands = (cell.patch, on) == (state.stopped, state.on) and os.path.isdir(state.at)
     if not stands:
-        _require_unedited(store, state)
+        _require_unedited(store, steps, state)
     unsettled = tuple(sorted({cell.moved.get(c.path, c.path) for c in cell.clashes}))
     return Waits(cell.patch, versions, on, stands, unsettled)
 
@@ -72,11 +72,23 @@ def require_same(state: State, on: str) -> None:
     )
 
 
-def _require_unedited(store: Store, state: State) -> None:
+def _require_unedited(store: Store, steps: Sequence[Step], state: State) -> None:
     """Raises Refused where the work tree that is to be laid out anew holds what somebody wrote."""
     if not state.stopped or not _edited(store, state):
         return
     at = os.path.relpath(state.at)
+    if state.stopped not in {step.name for step in steps}:
+        raise Refused(
+            Finding(
+                "foreign-edit",
+                f"{state.stopped} is not in the series any more, and what was written into its "
+                "conflict would be gone",
+                Where(patch=state.stopped, file=at),
+                expected=f"{state.stopped} among the patches of {state.pin}, or no edit there",
+                found=f"edits in {at}",
+                next=f"move {at} away to keep them, or remove it; then patchkit rebase --continue",
+            )
+        )
     raise Refused(
         Finding(
             "foreign-edit",

@@ -316,6 +316,10 @@ def test_the_old_series_may_change_while_one_waits(stopped: SmallProject) -> Non
     goes_on(stopped, 1, "series-edited")
     (stopped.series / "plan.patch").unlink()
     assert stopped.run("lock", "--pin", "v1.0").code == 0
+    # What was written into the conflict is not thrown away with the patch.
+    goes_on(stopped, 1, "not in the series any more")
+    assert "WIDTH" in (tree(stopped) / "engine/plan.py").read_text()
+    tree(stopped).rename(stopped.at / "aside")
     done = stopped.run("rebase", "--continue")
     assert (done.code, "Traceback" in done.text) == (0, False), done.text
     assert (stopped.at / "series/v2.0/series").read_text().splitlines()[1:] == ["lanes.patch"]
