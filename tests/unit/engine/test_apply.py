@@ -261,6 +261,13 @@ def test_mode_that_is_there_does_not_hide_the_content_that_is_not() -> None:
     assert "mode 100755 is not there yet" in words(half.findings)
 
 
+def test_a_mode_whose_old_half_is_not_stated_stays_when_taken_back_as_with_git() -> None:
+    patch = "diff --git a/f b/g\nrename from f\nrename to g\nnew mode 100755\n"
+    after = applied(MemoryTree({"f": File(b"a\n")}), patch)
+    assert after.files == {"g": File(b"a\n", EXECUTABLE)}
+    assert applied(after, patch, reverse=True).files == {"f": File(b"a\n", EXECUTABLE)}
+
+
 def test_link_is_not_edited_as_a_file() -> None:
     base = tree({"f": File(b"t", SYMLINK), "t": FILE})
     assert names(put(base, TWO).findings) == ["symlink-in-path"]
