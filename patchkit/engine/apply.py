@@ -112,8 +112,9 @@ def _applied(
             next=f"patchkit drop {show_path(patch.name)}",
         )
         return Outcome(patch, "refused", findings=(finding,), notes=notes, root=root)
-    places: Sequence[Place] = results[0].places if len(results) == 1 else ()
-    places = places or tuple(place for result in results for place in result.places)
+    # Of the one file of most patches they are taken as they are, which makes none of them.
+    alone = results[0].places if len(results) == 1 else None
+    places = alone or tuple(place for result in results for place in result.places)
     edits = tuple(
         Edit(r.action.old, r.action.new, r.hunks, r.starts) for r in results if r.hunks or r.held
     )

@@ -28,8 +28,6 @@ from patchkit.errors import Finding
 _DIFF, _DASH, _AT, _STAR, _BINARY = b"d-@*B"
 _ENCODED = re.compile(rb"^content-transfer-encoding:", re.IGNORECASE | re.MULTILINE)
 _MULTIPART = re.compile(rb"^content-type:[ \t]*multipart/", re.IGNORECASE | re.MULTILINE)
-
-
 _FIELD = b"content-t"
 _STRETCH = 1 << 20
 
@@ -65,11 +63,12 @@ class Reader:
     def __init__(self, data: bytes, name: str, recount: bool) -> None:
         self.data, self.name, self.recount = data, name, recount
         self.bom = len(BOM) if data.startswith(BOM) else 0
-        self.lines = split_lines(data[self.bom :] if self.bom else data)
+        text = data[self.bom :] if self.bom else data
+        self.lines = split_lines(text)
         self.header_lines = self.lines
         # A search that looks at every line start is slow: most patches name no mail field at all.
         self.mail = _names_mail_fields(data)
-        self.whole = Whole(data[self.bom :] if self.bom else data)
+        self.whole = Whole(text)
         if self.mail and _MULTIPART.search(data):
             self.header_lines = list(self.lines)
             for at in boundary_lines(self.lines):

@@ -106,7 +106,7 @@ def holds(lines: Lines, hunks: Sequence[Hunk], starts: Sequence[int] | None = No
         stop = at + len(old)
         if at < free or stop > size or lines[at:stop] != list(old):
             return False
-        if stop != size and not hunk.tags.endswith(b" "):
+        if stop != size and at_end(hunk):
             return False
         free = stop
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from patchkit.engine.fuzz import context
 from patchkit.engine.hunk_text import renumbered
 from patchkit.engine.model import Hunk
 from patchkit.engine.parse import Scan, scan
@@ -159,7 +160,7 @@ def _short_context(view: View) -> Iterator[Lint]:
     """Less context below a change than above it: the end of the file to GNU patch, not to git."""
     for section in view.sections:
         for number, hunk in enumerate(section.hunks, 1):
-            above, below = _context(hunk)
+            above, below = context(hunk)
             last = number == len(section.hunks)
             if 0 < below < above:
                 yield Lint(
@@ -170,8 +171,3 @@ def _short_context(view: View) -> Iterator[Lint]:
                     "note" if last else "warning",
                     next="patchkit refresh (where the file goes on below)",
                 )
-
-
-def _context(hunk: Hunk) -> tuple[int, int]:
-    size = len(hunk.tags)
-    return size - len(hunk.tags.lstrip(b" ")), size - len(hunk.tags.rstrip(b" "))

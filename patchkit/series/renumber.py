@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from patchkit.engine.fuzz import context
 from patchkit.engine.model import File, Hunk, Patch, Section, Tree
 from patchkit.engine.parse import parse
 from patchkit.engine.strip import Root, target_paths
@@ -125,7 +126,7 @@ def _places(hunks: Sequence[Hunk], old: File | None, new: File | None) -> list[i
         limit = min(len(before) - i, len(after) - j)
         while equal < limit and before[i + equal] == after[j + equal]:
             equal += 1
-        lead = len(hunk.tags) - len(hunk.tags.lstrip(b" "))
+        lead, _ = context(hunk)
         for skip in range(equal - lead, -1, -1):
             here, there = i + skip, j + skip
             if (
