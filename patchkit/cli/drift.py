@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchkit.cli.options import Json, Offline, Pin
+from patchkit.cli.rebase_said import cell_json
 from patchkit.errors import Finding, Where
 from patchkit.series.naming import named
 
@@ -175,20 +176,7 @@ def _show(out: Out, pin: str, rows: list[Row], to: dict[str, To], markdown: bool
             {
                 "pin": row.pin,
                 "base": row.base.tree_id,
-                "patches": [
-                    {
-                        "patch": c.patch,
-                        "key": to[row.pin].key(c),
-                        "text": c.text,
-                        "since": c.since,
-                        "proof": c.proof,
-                        "taken": list(c.taken),
-                        "moved": dict(c.moved),
-                        "conflicts": sorted({clash.path for clash in c.clashes}),
-                        "hunks": list(c.hunks),
-                    }
-                    for c in row.cells
-                ],
+                "patches": [{**cell_json(c), "key": to[row.pin].key(c)} for c in row.cells],
             }
             for row in rows
         ],

@@ -61,7 +61,7 @@ class Out:
         title, columns = plain(title), [plain(column) for column in columns]
         cells = [[plain(c) for c in row] for row in rows]
         rights = set(right.split())
-        if _is_terminal(sys.stdout):
+        if is_terminal(sys.stdout):
             _rich_table(title, columns, cells, rights)
         else:
             _plain_table(title, columns, cells, rights)
@@ -118,7 +118,8 @@ def shown(path: str) -> str:
 
 
 # -- terminals -------------------------------------------------------------------------------
-def _is_terminal(stream: IO[str]) -> bool:
+def is_terminal(stream: IO[str]) -> bool:
+    """Whether a person reads it there, with colours."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -130,7 +131,7 @@ def console(stream: IO[str]) -> Console:
 
 
 def _print(stream: IO[str], text: str, style: str = "") -> None:
-    if style and _is_terminal(stream):
+    if style and is_terminal(stream):
         console(stream).print(text, style=style)
         return
     say(stream, text + "\n")

@@ -11,7 +11,7 @@ from patchkit.errors import Finding, Where
 if TYPE_CHECKING:
     from patchkit.cli.out import Out
     from patchkit.engine.model import Tree
-    from patchkit.rebase.plan import Resolved, Row
+    from patchkit.rebase.plan import Cell, Resolved, Row
     from patchkit.rebase.state import State
 
 
@@ -73,25 +73,7 @@ def table(out: Out, state: State, rows: list[Row]) -> None:
     out.put(
         pin=state.pin,
         onto=state.onto,
-        plan=[
-            {
-                "pin": row.pin,
-                "patches": [
-                    {
-                        "patch": c.patch,
-                        "text": c.text,
-                        "since": c.since,
-                        "taken": list(c.taken),
-                        "moved": dict(c.moved),
-                        "conflicts": sorted({clash.path for clash in c.clashes}),
-                        "hunks": list(c.hunks),
-                        "proof": c.proof,
-                    }
-                    for c in row.cells
-                ],
-            }
-            for row in rows
-        ],
+        plan=[{"pin": row.pin, "patches": list(map(cell_json, row.cells))} for row in rows],
     )
     for cell in rows[-1].cells:
         for old, new in cell.moved.items():
@@ -113,6 +95,20 @@ def table(out: Out, state: State, rows: list[Row]) -> None:
                     )
                 ]
             )
+
+
+def cell_json(cell: Cell) -> dict[str, object]:
+    """What becomes of a patch on a release, for JSON."""
+    return {
+        "patch": cell.patch,
+        "text": cell.text,
+        "since": cell.since,
+        "taken": list(cell.taken),
+        "moved": dict(cell.moved),
+        "conflicts": sorted({clash.path for clash in cell.clashes}),
+        "hunks": list(cell.hunks),
+        "proof": cell.proof,
+    }
 
 
 def status(out: Out, state: State | None) -> int:

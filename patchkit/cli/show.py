@@ -22,7 +22,7 @@ def run(
 ) -> None:
     """Show a patch: where it stands, its header, and its diff."""
     from patchkit.check.counts import counts
-    from patchkit.cli.out import Out, _is_terminal, shown
+    from patchkit.cli.out import Out, is_terminal, shown
     from patchkit.cli.streams import say_bytes
     from patchkit.derive.project import find
     from patchkit.errors import UsageFault
@@ -39,7 +39,7 @@ def run(
     at = names.index(wanted)
     patch, header, entry = series.patches[at], series.headers[at], series.entries[at]
     if raw:
-        if _is_terminal(sys.stdout) and not _shows(patch.data):
+        if is_terminal(sys.stdout) and not _shows(patch.data):
             raise UsageFault.because(
                 f"{wanted} holds control characters, which do something to a terminal",
                 next=f"patchkit show {wanted} --raw > FILE",

@@ -128,7 +128,7 @@ ODD: dict[str, Callable[[Yard], None]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ODD)
 def test_of_a_project(yard: Yard, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    monkeypatch.setattr("patchkit.cli.out._is_terminal", lambda stream: True)
+    monkeypatch.setattr("patchkit.cli.out.is_terminal", lambda stream: True)
     (yard.home / "site").mkdir()
     ODD[what](yard)
     _all_verbs(yard, VERBS)
@@ -156,7 +156,7 @@ AT = "--installed --site ../site"
 
 @pytest.mark.parametrize("what", INSTALLED)
 def test_of_an_installed_package(yard: Yard, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    monkeypatch.setattr("patchkit.cli.out._is_terminal", lambda stream: True)
+    monkeypatch.setattr("patchkit.cli.out.is_terminal", lambda stream: True)
     lines = (yard.at / "../upstream/engine/lanes.py").read_bytes()
     Site(yard.home / "site").install({"engine/__init__.py": b"", "engine/lanes.py": lines})
     yard.file("one.patch", edit("a/engine/lanes.py", line=9))

@@ -71,7 +71,7 @@ LINES = [
 def test_headers_paths_and_lines_of_a_patch(
     yard: Yard, monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
-    monkeypatch.setattr("patchkit.cli.out._is_terminal", lambda stream: terminal)
+    monkeypatch.setattr("patchkit.cli.out.is_terminal", lambda stream: terminal)
     hold(yard)
     yard.series(HEAD + edit("a/engine/lanes.py", line=9).replace("twenty", ODD[:-2]))
     for line in LINES:
@@ -89,7 +89,7 @@ def test_raw_bytes_go_to_a_terminal_only_where_they_do_nothing_to_it(
     hold(yard)
     raw = (yard.at / "series" / "base" / "odd.patch").read_bytes()
     assert yard.run("show", "odd", "--raw").out.encode() == raw
-    monkeypatch.setattr("patchkit.cli.out._is_terminal", lambda stream: True)
+    monkeypatch.setattr("patchkit.cli.out.is_terminal", lambda stream: True)
     done = yard.run("show", "odd", "--raw")
     assert (done.code, done.out) == (2, "")
     assert "patchkit show odd.patch --raw > FILE" in done.err
@@ -122,7 +122,7 @@ BROKEN: dict[str, str] = {
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_refusals(yard: Yard, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setattr("patchkit.cli.out._is_terminal", lambda stream: True)
+    monkeypatch.setattr("patchkit.cli.out.is_terminal", lambda stream: True)
     patch = str(yard.series(BROKEN[kind]) / "p1.patch")
     for line in (["apply", patch, "--to", str(yard.tree)], ["lint", patch], ["import", patch]):
         done = yard.run(*line)
@@ -171,7 +171,7 @@ def _lock(yard: Yard) -> None:
 def test_files_of_the_project(
     yard: Yard, monkeypatch: pytest.MonkeyPatch, break_it: Callable[[Yard], None]
 ) -> None:
-    monkeypatch.setattr("patchkit.cli.out._is_terminal", lambda stream: True)
+    monkeypatch.setattr("patchkit.cli.out.is_terminal", lambda stream: True)
     break_it(yard)
     for line in ("check", "list", "lint", "apply --stack x", "lock", "doctor"):
         done = yard.run(*line.split())
@@ -180,7 +180,7 @@ def test_files_of_the_project(
 
 
 def test_branches_tags_and_errors_of_git(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("patchkit.cli.out._is_terminal", lambda stream: True)
+    monkeypatch.setattr("patchkit.cli.out.is_terminal", lambda stream: True)
     at = yard.home / "repo"
     yard.file("repo/x.py", "")
     for line in ("init -q", "add -A", "commit -qm x", "tag v\u009b31m\u202e", "branch b\u009b2J"):

@@ -253,7 +253,7 @@ def test_markup_in_subjects_and_paths_is_shown_as_it_is(marked: Desk) -> None:
 
 
 def test_a_terminal_of_80_columns_reads_well(marked: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "_is_terminal", lambda stream: True)
+    monkeypatch.setattr(output, "is_terminal", lambda stream: True)
     monkeypatch.setenv("COLUMNS", "80")
     for args in (("list",), ("refresh", "marked"), ("edit", "five"), ("lint",)):
         done = marked.run(*args)
