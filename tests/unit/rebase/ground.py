@@ -19,6 +19,8 @@ QUIET = {
     **{f"GIT_{who}_DATE": "2026-11-05T23:30:00 -0700" for who in ("AUTHOR", "COMMITTER")},
 }
 
+TO = ("rebase", "--pin", "v1.0", "--onto", "v2.0")
+
 
 def with_sources(project: SmallProject) -> SmallProject:
     """The project with its base under sources/v1.0, and room for further releases."""

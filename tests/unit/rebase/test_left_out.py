@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conftest import SmallProject
-from tests.unit.rebase.ground import release, with_sources
-
-TO = ("rebase", "--pin", "v1.0", "--onto", "v2.0")
+from tests.unit.rebase.ground import TO, release, with_sources
 
 
 @pytest.fixture

@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import SmallProject
-from tests.unit.rebase.ground import git, release, with_sources
+from tests.unit.rebase.ground import TO, git, release, with_sources
 
 Edit = Callable[[Path], None]
-TO = ("rebase", "--pin", "v1.0", "--onto", "v2.0")
 HEADER = "From: A <a@example.invalid>\nDate: Mon, 30 Nov 2026 12:00:00 +0000\nSubject: x\n---\n"
 LANES = "engine/lanes.py"
 
