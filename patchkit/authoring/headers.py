@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from patchkit.engine.model import Patch
 from patchkit.errors import Refused, UsageFault
@@ -187,13 +188,22 @@ def _named(author: str) -> str:
     name, _, rest = author.partition("<")
     mail = re.sub(r"[<>\s]+", "", rest.partition(">")[0])
     if "@" not in mail:
-        found = re.search(r"[^\s<>@]+@[^\s<>@]+", author)
-        mail = found[0] if found else "unknown@invalid"
+        mail = _first_address(author) or "unknown@invalid"
         name = author.replace(mail, "")
     name = re.sub(r"[@<>\r\n\0]|=\?", " ", name).strip(" \t,;:()\"'")
     name = re.sub(r"\s+", " ", name)[:LONGEST_NAME].strip() or mail.partition("@")[0]
     fitted = f"{name} <{mail}>"
     return "unknown <unknown@invalid>" if _is_fault(Header(fitted, "", "x")) else fitted
+
+
+def _first_address(text: str) -> str:
+    """The first `name@host` of a text, "" without one."""
+    for word in re.split(r"[\s<>]+", text):
+        parts = word.split("@")
+        for name, host in pairwise(parts):
+            if name and host:
+                return f"{name}@{host}"
+    return ""
 
 
 def _fitted_body(header: Header) -> str:

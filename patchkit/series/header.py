@@ -37,8 +37,11 @@ _KNOWN = re.compile(
 )
 _MBOX = re.compile(r"From [0-9a-f]{7,64} |From \S+ +\w{3} \w{3} ")
 _FURNITURE = re.compile(r"Index: \S.*|={20,}|diff -\S.*")
-_BRACKET = re.compile(r"\s*\[[^\[\]]*\bPATCH\b[^\[\]]*\]\s*", re.IGNORECASE)
-_SWITCH = re.compile(r"Switch:[ \t]+(\S+)(?:[ \t]+\(default[ \t]+([^()]*)\))?:[ \t]*(.*)")
+# One part of a pattern at most may take the same text: else a long line costs its square.
+_REPLY = re.compile(r"\s*re:\s*", re.IGNORECASE)
+_BRACKET = re.compile(r"\s*\[([^\[\]]*)\]\s*")
+_PATCH = re.compile(r"\bPATCH\b", re.IGNORECASE)
+_SWITCH = re.compile(r"Switch:[ \t]+(\S+)(?:[ \t]+\(default[ \t]([^()]*)\))?:[ \t]*(.*)")
 TRANSPORT = frozenset(
     (
         *("mime-version", "content-type", "content-transfer-encoding", "content-disposition"),
@@ -257,25 +260,23 @@ def _is_furniture(line: str) -> bool:
 
 def _fields(lines: list[str]) -> tuple[list[Field] | None, list[str]]:
     """The leading fields and the lines after them; None where the text begins as prose."""
-    fields: list[Field] = []
+    found: list[tuple[str, list[str]]] = []
     for index, line in enumerate(lines):
         if not line.strip():
             rest = lines[index + 1 :]
             break
         stated = FIELD.fullmatch(line)
-        if line[0] in " \t" and fields:
-            last = fields[-1]
-            more = "" if line.strip() == "." else line[1:]
-            fields[-1] = Field(last.name, f"{last.value}\n{more}")
+        if line[0] in " \t" and found:
+            found[-1][1].append("" if line.strip() == "." else line[1:])
         elif stated:
-            fields.append(Field(stated[1], stated[2].strip(" \t")))
+            found.append((stated[1], [stated[2].strip(" \t")]))
         else:
             return None, lines
     else:
         rest = []
-    if not fields or not any(_KNOWN.fullmatch(field.name) for field in fields):
+    if not found or not any(_KNOWN.fullmatch(name) for name, _ in found):
         return None, lines
-    return fields, rest
+    return [Field(name, "\n".join(values)) for name, values in found], rest
 
 
 def _structured(fields: list[Field], rest: list[str]) -> Header:
@@ -321,11 +322,11 @@ def _prose(lines: list[str]) -> Header:
 
 def _subject(text: str) -> str:
     """Without `Re:` and the [PATCH 1/2] bracket; any other bracket is the author's own."""
+    at = 0
     while True:
-        shorter = re.sub(r"^\s*[Rr][Ee]:\s*", "", text)
-        bracket = _BRACKET.match(shorter)
-        if bracket:
-            shorter = shorter[bracket.end() :]
-        if shorter == text:
-            return one_line(text)
-        text = shorter
+        lead = _REPLY.match(text, at)
+        if lead is None:
+            lead = _BRACKET.match(text, at)
+            if lead is None or not _PATCH.search(lead[1]):
+                return one_line(text[at:])
+        at = lead.end()

@@ -11,7 +11,7 @@ from patchkit.series.mailtext import encode_text, has_encoded_word, quote_author
 END = "---"
 _NAME = re.compile(r"[!-9;-~]{1,100}")
 _AUTHOR = re.compile(r"(?!\(|.*=\?)[^@<>]{1,60} <[^@<>\s]+@[^@<>\s]+>")
-_CUTS = re.compile(r"diff -|Index: |---(\s*$|\s\S)|-{2,} *[#%]? *(>8|8<|>%|%<)")
+_CUTS = re.compile(r"diff -|Index: |---(\s*$|\s\S)|-{2,} *(?:[#%] *)?(>8|8<|>%|%<)")
 """Lines at which git mailinfo ends the message (patch start, `---`), or may (scissors)."""
 _POSTMARK = re.compile(r"From .*\d:\d\d:\d\d \d{4}|From .*\d\d:\d\d \d{4}")
 """Lines at which git mailsplit begins a new mail."""

@@ -15,7 +15,8 @@ _USUAL_DATE = re.compile(
     re.ASCII,
 )
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
-_ADDRESS = re.compile(r"(?P<name>.*?)\s*<(?P<mail>[^<>]*)>\s*")
+_LONGEST_DATE = 1000
+"""Characters of the longest date: a line of a mail has 998 (RFC 5322)."""
 
 
 def decode_words(text: str) -> str:
@@ -64,24 +65,33 @@ def encode_text(text: str) -> str:
 @lru_cache  # a series has few authors
 def unquote_author(value: str) -> str:
     """`"Name, X" <a@b>` and `=?UTF-8?q?…?= <a@b>` as `Name, X <a@b>`."""
-    found = _ADDRESS.fullmatch(value.strip())
-    if not found:
+    found = _name_and_mail(value.strip())
+    if found is None:
         return decode_words(value.strip())
-    name = found["name"]
+    name, mail = found
     if len(name) > 1 and name.startswith('"') and name.endswith('"'):
         name = re.sub(r"\\(.)", r"\1", name[1:-1])
-    return f"{decode_words(name)} <{found['mail'].strip()}>".strip()
+    return f"{decode_words(name)} <{mail.strip()}>".strip()
 
 
 def quote_author(author: str) -> str:
     """The value of a From: line that reads back as `author`."""
-    found = _ADDRESS.fullmatch(author)
-    if not found:
+    found = _name_and_mail(author)
+    if found is None:
         return author
-    name, mail = found["name"], found["mail"]
+    name, mail = found
     if _SPECIAL.search(name.replace(".", "")):
         name = '"' + re.sub(r'(["\\])', r"\\\1", name) + '"'
     return f"{name} <{mail}>".strip()
+
+
+def _name_and_mail(author: str) -> tuple[str, str] | None:
+    """The two halves of `Name <mail>`; None for anything else."""
+    name, opened, mail = author.rstrip().rpartition("<")
+    name = name.rstrip()
+    if not opened or not mail.endswith(">") or ">" in mail[:-1] or "\n" in name:
+        return None
+    return name, mail[:-1]
 
 
 @lru_cache
@@ -121,6 +131,8 @@ def _any_date(value: str) -> tuple[tuple[int, ...], int]:
     """The same of any RFC 5322 date; () where it is none."""
     from email.utils import parsedate_tz  # takes longer to import than some commands take
 
+    if len(value) > _LONGEST_DATE:
+        return (), 0
     stated = re.search(r"(?:\s|^)(\S+(?:\s*\(.*\))?)\s*$", value)
     if stated is None or not _ZONE.fullmatch(stated[1]):
         return (), 0

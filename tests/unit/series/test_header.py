@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -306,3 +307,35 @@ def test_a_subject_that_looks_encoded_and_is_no_utf_8_is_refused() -> None:
 def test_a_charset_that_gives_half_a_character_is_left_encoded() -> None:
     word = "=?unicode_escape?q?=5Cud83d?="
     assert decode_words(word) == word
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Subject: [" + "PATCH " * 160_000,
+        "Subject: " + "[PATCH]" * 140_000,
+        "Subject: " + "Re: " * 250_000,
+        "Subject: x\nBug: a\n" + " b\n" * 330_000,
+        "Subject: x\n\nSwitch: A (default " + " " * 1_000_000 + ":",
+        "Subject: x\n\n--" + " " * 1_000_000 + "x",
+        "Subject: x\nDate: " + "( " * 500_000,
+        "Author: " + "<" * 1_000_000 + "\nDescription: x",
+    ],
+    ids=["bracket", "brackets", "replies", "folded", "switch", "scissors", "date", "author"],
+)
+def test_a_megabyte_of_header_takes_time_by_its_length(text: str) -> None:
+    start = time.process_time()
+    header = parse_header(text.encode()[: 1 << 20])
+    header.switches()
+    header_faults(canonical(header))
+    assert git_date(header.date) is None
+    assert time.process_time() - start < 5  # its square would take minutes; 0.1 s on an idle core
+
+
+def test_a_subject_loses_replies_and_patch_brackets_only() -> None:
+    def subject(text: str) -> str:
+        return parse_header(f"Subject: {text}\n".encode()).subject
+
+    assert subject("Re: re:[PATCH v2 1/3]  [RFC PATCH] RE: Keep it") == "Keep it"
+    assert subject("[QSA] [PATCH] Keep it") == "[QSA] [PATCH] Keep it"
+    assert subject("[DISPATCH] Keep it") == "[DISPATCH] Keep it"
