@@ -72,7 +72,7 @@ def rename(standing: Standing, name: str, to: str) -> Ready:
         require_free(new, standing.names)
         folder = standing.project.series_folder(standing.pin.name)
         found = proof_files(folder, old)
-        proofs = renamed(found, old, new)
+        proofs = renamed(found, folder, old, new)
         for path in (new, *(p for p, f in proofs.items() if f is not None and p not in found)):
             _require_unused(folder.joinpath(path).exists(), path)
         file = rename_entry(file, old, new)

@@ -113,7 +113,7 @@ def _proofs(
     for piece in pieces:
         if piece.like and piece.like != piece.name:
             found = proof_files(folder, piece.like)
-            out.update(proofs_renamed(found, piece.like, piece.name))
+            out.update(proofs_renamed(found, folder, piece.like, piece.name))
     for piece in pieces:
         for other in piece.others:
             found = proof_files(folder, other) if gone.get(other) else {}
@@ -122,7 +122,7 @@ def _proofs(
             if there(piece.name):
                 builder.find([_two_proofs(standing.pin.name, other, piece.name)])
             else:
-                out.update(proofs_renamed(found, other, piece.name))
+                out.update(proofs_renamed(found, folder, other, piece.name))
     for name, state in gone.items():
         if state == DROPPED:
             out.update(dict.fromkeys(proof_files(folder, name)))

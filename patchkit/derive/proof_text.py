@@ -47,10 +47,16 @@ def data_files(module: Path) -> dict[str, bytes]:
     }
 
 
-def digest(module: Path) -> str:
-    """sha256 over the names and digests of `files_of` and `data_files`: the proof's identity."""
+def digest(module: Path, called: str = "") -> str:
+    """sha256 over the names and digests of `files_of` and `data_files`: the proof's identity.
+
+    called: the module's name where it is to be another than the file's.
+    """
+    found = {**files_of(module), **data_files(module)}
+    if called:
+        found[called] = found.pop(module.name)
     total = hashlib.sha256()
-    for name, data in sorted({**files_of(module), **data_files(module)}.items()):
+    for name, data in sorted(found.items()):
         total.update(f"{name}\0{hashlib.sha256(data).hexdigest()}\n".encode())
     return total.hexdigest()
 

@@ -94,6 +94,33 @@ def parse_record(data: bytes, name: str) -> Record:
     )
 
 
+def renamed_record(data: bytes, to: str, module: Path) -> bytes:
+    """The record of a patch whose name is to be `to`: the same run of the same proof.
+
+    module: the proof under its old name. A record of an earlier proof stays one; what cannot be
+    read stays as it is, for `check` to name.
+    """
+    try:
+        body = json.loads(data)
+        payload = parse_record(data, "").payload
+    except (PatchkitError, ValueError, RecursionError):
+        return data
+    body["patch"] = to
+    called = proof_module(to)
+    body["proof_files"] = sorted(
+        called if name == module.name else name for name in body.get("proof_files", ())
+    )
+    if module.is_file() and body["proof_sha256"] == digest(module):
+        body["proof_sha256"] = digest(module, called)
+        body["payload_sha256"] = payload_digest(body["proof_sha256"], payload)
+    return written_record(body)
+
+
+def written_record(body: Mapping[str, Any]) -> bytes:
+    """A record as it stands in its file."""
+    return json.dumps(body, indent=1, sort_keys=True).encode("ascii") + b"\n"
+
+
 def _bad(name: str, expected: str, found: str, next: str = "") -> Finding:
     return Finding(
         "bad-record",

@@ -14,6 +14,7 @@ from patchkit.derive.records import (
     parse_record,
     payload_digest,
     record_path,
+    written_record,
 )
 from patchkit.errors import Finding, Refused, Where
 from patchkit.files.atomic import make_folder, write_file
@@ -49,7 +50,7 @@ def file_results(
         place = record_path(folder, patch)
         record = _record(store, known[patch], body, ran, pin)
         record.update(_written_by_people(place))
-        text = json.dumps(record, indent=1, sort_keys=True).encode("ascii") + b"\n"
+        text = written_record(record)
         try:
             parse_record(text, f"the result of {patch} in {name}")
         except Refused as refusal:

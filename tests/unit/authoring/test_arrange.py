@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from patchkit.authoring.arrange import drop, move, rename
 from patchkit.authoring.sealing import Ready
 from patchkit.authoring.standing import Standing
+from patchkit.derive.proof_text import digest
+from patchkit.derive.records import parse_record, payload_digest, written_record
 from patchkit.errors import PatchkitError, UsageFault
 from tests.unit.authoring.making import Bench
 
@@ -145,6 +149,60 @@ def test_a_rename_takes_proof_guard_and_comment_with_it(four: Bench) -> None:
     assert not (proofs / "test_g.py").exists()
     assert not (proofs / "g.mutants").exists()
     assert four.check() == []
+
+
+def recorded(module: Path) -> bytes:
+    """A record of g.patch, as a GPU run of the proof as it is now leaves it."""
+    row = {"outcome": "failed", "witness": True, "by_assertion": True, "line": "assert"}
+    payload = {"engine/lanes.py": ("1" * 40, "2" * 40)}
+    body = {
+        "format": 1,
+        "patch": "g.patch",
+        "pin": "v1",
+        "proof_files": ["test_g.py"],
+        "gpu": "a GPU",
+        "driver": "1",
+        "torch": "2",
+        "date": "2026-11-30",
+        "command": "run",
+        "trees": {"before": "3" * 40, "after": "4" * 40},
+        "payload": payload,
+        "proof_sha256": digest(module),
+        "payload_sha256": payload_digest(digest(module), payload),
+        "red": {"tests": {"test_g.py::test": row}},
+        "green": {"tests": {"test_g.py::test": {**row, "outcome": "passed"}}},
+    }
+    return written_record(body)
+
+
+def test_a_rename_takes_the_record_of_a_gpu_run_with_it(four: Bench) -> None:
+    proofs = four.series / "proofs"
+    (proofs / "results").mkdir(parents=True)
+    (proofs / "test_g.py").write_text("def test(): pass\n")
+    (proofs / "results" / "g.json").write_bytes(recorded(proofs / "test_g.py"))
+    (proofs / "results" / "g.trace.json.gz").write_bytes(b"a trace")
+    (proofs / "results" / "g-other.json").write_bytes(b"another's")
+    run(four, rename, "g", "gate-nine")
+    found = {path.name: path.read_bytes() for path in (proofs / "results").iterdir()}
+    assert sorted(found) == ["g-other.json", "gate-nine.json", "gate-nine.trace.json.gz"]
+    assert found["gate-nine.trace.json.gz"] == b"a trace"
+    record = parse_record(found["gate-nine.json"], "gate-nine.json")
+    assert record.patch == "gate-nine.patch"
+    assert record.proof_sha256 == digest(proofs / "test_gate_nine.py")
+    run(four, drop, ["gate-nine"])
+    assert [path.name for path in (proofs / "results").iterdir()] == ["g-other.json"]
+
+
+def test_a_rename_makes_no_stale_record_good(four: Bench) -> None:
+    proofs = four.series / "proofs"
+    (proofs / "results").mkdir(parents=True)
+    (proofs / "test_g.py").write_text("def test(): pass\n")
+    (proofs / "results" / "g.json").write_bytes(recorded(proofs / "test_g.py"))
+    old = digest(proofs / "test_g.py")
+    (proofs / "test_g.py").write_text("def test(): assert True\n")
+    run(four, rename, "g", "gate-nine")
+    record = parse_record((proofs / "results" / "gate-nine.json").read_bytes(), "it")
+    assert record.proof_sha256 == old != digest(proofs / "test_gate_nine.py")
 
 
 def test_a_rename_overwrites_nothing(four: Bench) -> None:
