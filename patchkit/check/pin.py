@@ -72,7 +72,7 @@ def check_pin(
     if lock is not None:
         proofs = locked_proofs(project, pin.name, series)
         findings.extend(digests.compare(pin, series, proofs, lock))
-        findings.extend(check_records(project, pin.name, lock))
+        findings.extend(check_records(project, pin.name, series, lock))
     findings.extend(unused.notes(pin, series, project.pins.stacks.values()))
     wanted = [None, *(s for s in project.locked_stacks if stack in (None, s.name))]
     try:

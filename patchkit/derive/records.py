@@ -25,10 +25,10 @@ from typing import Any
 
 from patchkit.derive.project import Project
 from patchkit.derive.proof_text import digest, kinds
-from patchkit.derive.proofs import module_of, proof_module
+from patchkit.derive.proofs import Origins, module_of, proof_module
 from patchkit.errors import Finding, PatchkitError, Refused, Where
 from patchkit.files.atomic import read_file
-from patchkit.series.folder import PROOFS
+from patchkit.series.folder import PROOFS, Series
 from patchkit.series.header import Header
 from patchkit.series.lockfile import Blob, Chain, Lock
 
@@ -210,7 +210,7 @@ def standing(project: Project, pin: str, patch: str, header: Header) -> tuple[st
         return ("not proven", reason) if reason else ("none", "")
     have = kinds(module)
     words = ", ".join(sorted(have)) or "no test"
-    path = record_path(module.parent.parent, patch)
+    path = record_path(project.series_folder(pin), patch)  # an earlier pin's says nothing here
     if not reason and "cpu" not in have:
         try:
             words = f"gpu {parse_record(read_file(path), path.name).facts['date'][:10]}"
@@ -254,13 +254,15 @@ def _oid(blob: Blob | None) -> str:
     return blob.oid if blob is not None else ""
 
 
-def check_records(project: Project, pin: str, lock: Lock) -> Iterator[Finding]:
+def check_records(project: Project, pin: str, series: Series, lock: Lock) -> Iterator[Finding]:
     """A finding for each record of the pin that cannot be read, a note for each that is stale.
 
     A file with another dot in its name (patch.measured.json) is no record: it proves nothing.
     """
-    folder = project.series_folder(pin)
-    for path in sorted(results_folder(folder).glob("*.json")):
+    rows = zip(series.entries, series.headers, strict=True)
+    headers = {entry.patch: header for entry, header in rows}
+    known: Origins = {}
+    for path in sorted(results_folder(project.series_folder(pin)).glob("*.json")):
         if "." in path.stem:
             continue
         name = f"series/{pin}/{PROOFS}/{RESULTS}/{path.name}"
@@ -269,8 +271,9 @@ def check_records(project: Project, pin: str, lock: Lock) -> Iterator[Finding]:
         except Refused as refusal:
             yield from refusal.findings
             continue
-        module = folder / PROOFS / proof_module(record.patch)
-        now = digest(module) if module.is_file() else ""
+        header = headers.get(record.patch, Header())
+        module = module_of(project, pin, record.patch, header, known)
+        now = digest(module) if module is not None else ""
         words = changed_since(record, now, lock.series)
         if words:
             yield Finding(

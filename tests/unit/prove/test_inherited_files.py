@@ -1,6 +1,11 @@
-"""What a carried patch inherits beside its proof: the mutants, and the reasons for hunks."""
+"""What a carried patch inherits beside its proof: the mutants, and the reasons for hunks. What
+was recorded on a GPU is inherited by nobody."""
 
 from __future__ import annotations
+
+import json
+import subprocess
+import sys
 
 from patchkit.derive.project import find
 from patchkit.prove.proofs import proofs_of
@@ -32,3 +37,51 @@ def test_mutants_and_reasons_are_inherited_each_for_itself(locked: SmallProject)
     assert two.mutants == (first / "later.mutants" / "one.diff",)
     assert three.mutants == (third / "later.mutants" / "two.diff",)
     assert two.unproven == three.unproven == first / "later.unproven"
+
+
+MACHINE = {"gpu": "A GPU", "driver": "1.2.3", "torch": "9.9"}
+ON_GPU = """
+import pytest
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.witness
+def test_lane():
+    from engine import lanes
+    assert lanes.lane_9() == 90
+"""
+
+
+def test_a_record_on_the_new_pin_is_of_the_inherited_proof(locked: SmallProject) -> None:
+    project = with_sources(locked)
+    (project.series / "proofs").mkdir(parents=True, exist_ok=True)
+    (project.series / "proofs" / "test_later.py").write_text(ON_GPU)
+    record_on(project, "v1.0")
+    release(project, "v2.0", {"engine/lanes.py": ("def lane_0", "# v2.0\ndef lane_0")})
+    assert project.run("rebase", "--pin", "v1.0", "--onto", "v2.0").code == 0
+    # What was recorded on v1.0 speaks of other trees.
+    assert "later.patch is not proven" in project.run("list", "--pin", "v2.0").text
+    record_on(project, "v2.0")
+    assert "not proven" not in project.run("list", "--pin", "v2.0").out
+    checked = project.run("check", "--pin", "v2.0")
+    assert checked.code == 0
+    assert "proof-stale" not in checked.text
+    proof = project.series / "proofs" / "test_later.py"
+    proof.write_text(ON_GPU + "# edited\n")
+    assert project.run("lock", "--pin", "v2.0").code == 0
+    assert "changed since: the proof" in project.run("check", "--pin", "v2.0").text
+
+
+def record_on(project: SmallProject, pin: str) -> None:
+    """Export the proofs for a GPU, run them here, and file what came back."""
+    at = project.at.parent / f"export-{pin}"
+    done = project.run("prove", "--pin", pin, "--gpu", "--export", str(at))
+    assert done.code == 0, done.text
+    result = at / "result.json"
+    line = ["sh", str(at / "run.sh"), "-o", str(result)]
+    environment = {"PYTHON": sys.executable, "PATH": "/usr/bin:/bin"}
+    subprocess.run(line, capture_output=True, env=environment, check=True)
+    result.write_text(json.dumps({**json.loads(result.read_text()), **MACHINE}))
+    done = project.run("prove", "--pin", pin, "--record", str(result))
+    assert done.code == 0, done.text
