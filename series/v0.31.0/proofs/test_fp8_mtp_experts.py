@@ -127,6 +127,14 @@ def test_only_targets_reach_the_draft(path):
         assert config.draft_model_config.quantization_config is None
 
 
+@pytest.mark.witness
+def test_the_same_checkpoint_named_by_its_path_gets_them_too(path):
+    config = draft_config(path, TARGETS, model=path).speculative_config
+    assert config.draft_model_config.quantization == "modelopt_fp4"
+    assert config.draft_model_config.quantization_config is not None
+    assert config.draft_model_config.quantization_config.targets == TARGETS["targets"]
+
+
 def test_a_draft_from_elsewhere_is_left_alone(path, tmp_path):
     elsewhere = write(tmp_path / "other", quantization_config=NVFP4)
     config = draft_config(path, TARGETS, model=elsewhere).speculative_config

@@ -228,12 +228,16 @@ def test_the_sum():
     for hidden, dtype, index in ((1100, BF16, torch.int32), (96, FP16, torch.int64)):
         rows = torch.randn(7, 10, hidden, generator=random).to(dtype)
         strided = torch.rand(7, 20, generator=random)[:, ::2]
-        ids = torch.randint(0, GLOBAL, (7, 10), generator=random).to(index)
+        # Column by column in memory, with a gap behind each column and room behind
+        # all of them.
+        ids = torch.zeros(40, 9, dtype=index)[:10, :7].t()
+        ids.copy_(torch.randint(0, GLOBAL, (7, 10), generator=random))
+        assert ids.stride() == (1, 9)
         ids[3, 4] = -1
         expert_map = torch.tensor([0, -1, 1, -1, 2, 3, -1, 4, -1, 5, 6, -1]).int()
         for mapping in (None, expert_map):
             local = ids if mapping is None else mapping[ids.clamp_min(0).long()]
-            here = (ids >= 0) & (local >= 0)
+            here = ((ids >= 0) & (local >= 0)).contiguous()
             given = torch.where(here.unsqueeze(-1), rows, float("nan"))
             exact = torch.where(here.unsqueeze(-1), rows.double(), 0)
             exact = (exact * strided.double().unsqueeze(-1)).sum(1)

@@ -186,13 +186,21 @@ def test_padding_twice_is_padding_once(tmp_path):
     assert rank.text.num_attention_heads == 36
 
 
-@pytest.mark.parametrize("world", [1, 2])
+# Two key/value heads stand on 4 and 8 ranks in copies, as they always did.
+@pytest.mark.parametrize("world", [1, 2, 4, 8])
 def test_heads_stay_where_they_divide(tmp_path, world):
     rank = rank_of(write(tmp_path), world)
     for text in (rank.text, rank.draft_text):
         assert {name: getattr(text, name) for name in HEADS} == {
             name: heads for name, (heads, _) in HEADS.items()
         }
+
+
+def test_heads_that_ranks_hold_in_copies_are_not_padded(tmp_path):
+    """Six ranks hold three copies of each key/value head; only GDN is padded."""
+    rank = rank_of(write(tmp_path), 6)
+    for text in (rank.text, rank.draft_text):
+        assert [getattr(text, name) for name in HEADS] == [24, 2, 18, 54]
 
 
 def test_without_the_switch_the_refusal_names_it(tmp_path, monkeypatch):
