@@ -6,6 +6,8 @@ v0.30.0's kernel does, with the new sum's Triton kernel in the interpreter; on a
 over the ops of the tree under proof (_marlin_unit.py).
 """
 
+import ast
+import inspect
 from types import SimpleNamespace as Names
 
 import _gpu
@@ -16,6 +18,7 @@ else:
     import _marlin_cpu as cpu
 import pytest
 import torch
+import vllm.envs as envs
 import vllm.model_executor.layers.fused_moe.experts.marlin_moe as marlin
 from vllm.model_executor.layers.fused_moe.activation import MoEActivation
 from vllm.scalar_type import scalar_types
@@ -200,6 +203,19 @@ def test_the_switch(monkeypatch, marked):
     monkeypatch.setenv("VLLM_MARLIN_MOE_TOPK_FP32", "yes")
     with pytest.raises(ValueError, match="VLLM_MARLIN_MOE_TOPK_FP32"):
         run(BF16, bias=False)
+
+
+def test_type_checkers_are_told_the_same_default():
+    """envs.py says it twice: to them, and to the process."""
+    name = "VLLM_MARLIN_MOE_TOPK_FP32"
+    declared = [
+        (ast.unparse(node.annotation), ast.literal_eval(node.value))
+        for node in ast.walk(ast.parse(inspect.getsource(envs)))
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name
+    ]
+    assert declared == [("Literal['auto', '0', '1']", "auto")]
+    assert envs.environment_variables[name]() == "auto"
+    assert name in envs.compile_factors()
 
 
 def test_weights_on_the_input_are_applied_once():
