@@ -251,6 +251,15 @@ def test_the_switch(vllm, monkeypatch):
     assert builds == {"0": 3, "1": 1}
 
 
+def test_without_triton_it_is_rebuilt(vllm, monkeypatch):
+    """The fallback reads tensors on the host, which no graph may."""
+    import vllm.models.qwen4_exp.common.qsa_cache as qsa
+
+    monkeypatch.setattr(qsa, "HAS_TRITON", False)
+    monkeypatch.setattr(qsa, "build_qsa_metadata", qsa._build_qsa_metadata_torch)
+    assert draft(vllm, monkeypatch, 4, Batch(4, 4)) == 3
+
+
 def test_the_switch_leaves_the_compile_cache_alone(vllm, monkeypatch):
     monkeypatch.setenv("VLLM_QSA_FUSED_DRAFT", "0")
     off = vllm.envs.compile_factors()

@@ -256,14 +256,21 @@ def test_other_formats_are_refused(vllm, monkeypatch, kv_cache_dtype):
     assert not backend.supports_kv_cache_dtype(kv_cache_dtype)
 
 
-def test_below_compute_capability_8_9_it_is_refused(vllm, monkeypatch):
-    """Triton has no E4M3 there; said at start, not by the first compile."""
+@pytest.mark.parametrize("capability", [80, 86, 89, 90, 120])
+def test_the_compute_capability_decides(vllm, monkeypatch, capability):
+    """Triton has no E4M3 below 8.9; said at start, not by the first compile."""
     platform = vllm.qsa.current_platform
     monkeypatch.setattr(platform, "is_cuda", lambda: True)
-    has = lambda capability, device_id=0: capability <= 86  # noqa: E731
+    has = lambda least, device_id=0: capability >= least  # noqa: E731
     monkeypatch.setattr(platform, "has_device_capability", has)
-    with pytest.raises(NotImplementedError):
-        layer(vllm, monkeypatch, "fp8")
+    for kv_cache_dtype in ("auto", "bfloat16"):
+        vllm.qsa._check_kv_cache_dtype(kv_cache_dtype)
+    for kv_cache_dtype in ("fp8", "fp8_e4m3"):
+        if capability >= 89:
+            vllm.qsa._check_kv_cache_dtype(kv_cache_dtype)
+        else:
+            with pytest.raises(NotImplementedError, match="compute capability 8.9"):
+                layer(vllm, monkeypatch, kv_cache_dtype)
 
 
 # On a GPU: the kernel alone, at the widths of TP1, TP2, and TP3 with padded and with

@@ -181,6 +181,46 @@ def test_another_type_than_the_stored_one_is_refused(tmp_path):
             _ple.load(module, files)
 
 
+def whole(folder, table):
+    """A checkpoint that has the table as one tensor; returns its only file."""
+    from safetensors.torch import save_file
+
+    name = str(folder / "model.safetensors")
+    scale = torch.tensor([0.25])
+    tensors = {"ngram_embedding.weight": table, "ngram_embedding.weight_scale": scale}
+    save_file(tensors, name)
+    return [name]
+
+
+def test_a_table_that_is_one_tensor(tmp_path):
+    table = _ple.rows(FP8)
+    ids = some_ids(table)
+    for rank in range(2):
+        with _ple.world(rank, 2):
+            disk = disk_module(whole(tmp_path, table), FP8)
+            found, low = disk._lookup(ids), disk.shard_indices.org_vocab_start_index
+            own = (ids >= low) & (ids < disk.shard_indices.org_vocab_end_index)
+            assert own.any() and _ple.same_bits(found[own], table[ids[own]])
+
+
+@pytest.mark.parametrize("change", ["longer", "shorter", "wider", "narrower"])
+def test_the_table_of_another_model_is_refused(tmp_path, change):
+    """Its rows lie elsewhere: read as they come they would be others'."""
+    table = _ple.rows(FP8)
+    bits = table.view(torch.uint8)
+    other = {
+        "longer": lambda: torch.cat([bits, bits[:128]]),
+        "shorter": lambda: bits[:-128],
+        "wider": lambda: torch.cat([bits, bits], 1),
+        "narrower": lambda: bits[:, : _ple.DIM // 2],
+    }[change]()
+    files = whole(tmp_path, other.contiguous().view(FP8))
+    with _ple.world():
+        module = _ple.embedding(_ple.engram(placement="disk"), FP8)
+        with pytest.raises(ValueError, match=r"have the shape .*, wanted is \("):
+            _ple.load(module, files)
+
+
 def test_a_second_load_is_refused(tmp_path):
     files = _ple.write(tmp_path, _ple.rows(FP8))
     with _ple.world():

@@ -96,6 +96,7 @@ def drive(tmp_path, monkeypatch):
     """Builds a state over a table on disk, and steps it through prompts."""
     monkeypatch.setattr(MambaHybridModelState, "__init__", lambda self, *a: None)
     monkeypatch.setattr(MambaHybridModelState, "add_request", lambda self, *a: None)
+    monkeypatch.setattr(MambaHybridModelState, "remove_request", lambda self, *a: None)
     monkeypatch.setattr(MambaHybridModelState, "prepare_inputs", lambda self, *a: {})
     # Rows far apart, so that few share a page: a sparse table of 5 MB.
     monkeypatch.setattr(_ple.CONFIG, "ngram_vocab_size_base", 2000)
@@ -118,9 +119,10 @@ def drive(tmp_path, monkeypatch):
 
 
 def add(state, index, tokens, computed=0):
-    state.add_request(
-        index, Names(prefill_token_ids=tokens, num_computed_tokens=computed)
+    new = Names(
+        req_id=f"r{index}", prefill_token_ids=tokens, num_computed_tokens=computed
     )
+    state.add_request(index, new)
 
 
 def step(state, computed):
@@ -130,6 +132,7 @@ def step(state, computed):
     for index, count in computed.items():
         counts[index] = count
     batch = Names(
+        req_ids=[f"r{index}" for index in computed],
         num_reqs=num,
         num_reqs_after_padding=num,
         query_start_loc=torch.zeros(num + 1, dtype=torch.int32),
@@ -215,6 +218,55 @@ def test_only_what_is_new_is_asked_for(drive, monkeypatch):
     step(state, {0: 20})
     add(state, 0, prompt(3))
     assert asked[3:] == [(0, 3)] and not ahead.prompts
+
+
+def test_requests_are_told_apart(drive, monkeypatch):
+    """Two prompts in a batch, in another order than they came, each at its place."""
+    state, _ = drive(disk_read_ahead_tokens=WINDOW)
+    asked = []
+    monkeypatch.setattr(
+        state.read_ahead._thread,
+        "submit",
+        lambda ask, tokens, *span: asked.append((len(tokens), *span)),
+    )
+    add(state, 0, prompt(30))
+    add(state, 2, prompt(40))
+    step(state, {2: 10, 1: 0, 0: 4})
+    assert asked == [(30, 0, 8), (40, 0, 8), (40, 10, 18), (30, 8, 12)]
+
+
+def test_a_request_that_ends_early_is_forgotten(drive):
+    """Aborted or preempted within its prompt, it must not keep that for ever."""
+    state, _ = drive(disk_read_ahead_tokens=WINDOW)
+    add(state, 0, prompt(30))
+    add(state, 1, prompt(30))
+    state.remove_request("r0")
+    assert list(state.read_ahead.prompts) == ["r1"]
+    state.remove_request("r7")
+    step(state, {1: 30})
+    assert not state.read_ahead.prompts
+    without, _ = drive(disk_read_ahead_tokens=0)
+    without.remove_request("r0")
+
+
+@pytest.mark.parametrize("left", [25, 22, 21, 20, 5])
+def test_a_prompt_that_is_cut_before_it_is_asked_for(drive, monkeypatch, left):
+    """The scheduler's own list when it lives in this process: what is gone is not
+    read, what is left is asked for."""
+    from vllm.models.qwen4_exp.nvidia import disk_embedding
+
+    state, module = drive(disk_read_ahead_tokens=WINDOW)
+    asked = []
+    monkeypatch.setattr(
+        disk_embedding._native(),
+        "ask_for_rows",
+        lambda rows, *_: asked.extend(rows.tolist()),
+    )
+    tokens = prompt(30)
+    rows = looked_up(module, tokens).tolist()
+    del tokens[left:]
+    state.read_ahead._ask(tokens, 21, 29)
+    assert asked == rows[21:left]
 
 
 def test_zero_and_other_placements_ask_for_nothing(drive):
