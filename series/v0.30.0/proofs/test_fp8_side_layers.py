@@ -119,3 +119,23 @@ def test_nothing_is_quantized_unasked(tmp_path):
     path = write(tmp_path, quantization_config=NVFP4)
     (got,) = ran(1, loaded, path, None, False)
     assert got["fp8"] == {}
+
+
+def test_other_checkpoints_get_what_they_got():
+    """Without quantization, and with another one: QSA's layer sees it as it was."""
+    from types import SimpleNamespace
+
+    from vllm.models.qwen4_exp.nvidia.model import without_modelopt_fp4
+
+    def config(name, online):
+        return SimpleNamespace(
+            get_name=lambda: name,
+            online_quantization_config=online,
+            packed_modules_mapping={},
+        )
+
+    assert without_modelopt_fp4(None) is None
+    assert without_modelopt_fp4(config("modelopt_fp4", None)) is None
+    for online in (None, SimpleNamespace()):
+        mixed = config("modelopt_mixed", online)
+        assert without_modelopt_fp4(mixed) is mixed
