@@ -55,6 +55,34 @@ def test_without_yarn_nothing_widens(case):
         q.model_config(folder, q.WINDOW + 1)
 
 
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        {"factor": "2"},
+        {"factor": None},
+        {"original_max_position_embeddings": None},
+        {"original_max_position_embeddings": "262144"},
+    ],
+    ids=str,
+)
+def test_what_is_no_number_widens_nothing(case, malformed):
+    folder, override = case
+    config = q.model_config(folder, None, override({**q.YARN, **malformed}))
+    assert config.max_model_len == q.WINDOW
+
+
+def test_a_null_length_is_filled():
+    """Config classes with checked fields refuse it; Qwen4Exp's own up to v0.31.0 not."""
+    from types import SimpleNamespace
+
+    from vllm.config import model
+
+    config = SimpleNamespace(model_type="qwen4_exp_text", rope_parameters=q.YARN)
+    config.max_position_embeddings = None
+    model._widen_qwen4_exp_yarn_context(config)
+    assert config.max_position_embeddings == 524288
+
+
 def test_a_wider_config_is_not_narrowed(tmp_path):
     folder = q.wrapper(tmp_path, max_position_embeddings=1048576)
     override = {"text_config": {"rope_parameters": q.YARN}}

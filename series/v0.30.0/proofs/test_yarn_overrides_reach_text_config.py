@@ -33,6 +33,24 @@ def test_the_long_way_round_is_not_silently_unscaled(tmp_path, monkeypatch):
     assert config.hf_text_config.rope_parameters["rope_type"] == "yarn"
 
 
+@pytest.mark.witness
+def test_the_old_name_of_the_field_counts(tmp_path):
+    """Setting it on the wrapper ends in an AttributeError, or in unscaled RoPE."""
+    try:
+        config = q.model_config(q.wrapper(tmp_path), None, {"rope_scaling": q.YARN})
+    except AttributeError as error:
+        pytest.fail(f"rope_scaling is refused: {error}")
+    assert config.hf_text_config.rope_parameters == q.YARN
+    assert config.max_model_len == 524288
+
+
+def test_the_two_configs_share_no_dict(tmp_path):
+    """What Transformers fills in on the wrapper is not the text model's."""
+    config = q.model_config(q.wrapper(tmp_path), None, FULL)
+    config.hf_config.rope_parameters["rope_theta"] = 1.0
+    assert config.hf_text_config.rope_parameters == q.YARN
+
+
 def test_the_wrapper_says_the_same(tmp_path):
     config = q.model_config(q.wrapper(tmp_path), None, FULL)
     assert config.hf_config is not config.hf_text_config
