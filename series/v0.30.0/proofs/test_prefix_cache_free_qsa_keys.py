@@ -48,6 +48,7 @@ def test_nothing_keeps_the_storage(positions):
     address = storage.untyped_storage().data_ptr()
     # A forward pass looks at the views, and does not keep them.
     assert cache.key_cache.shape == (BLOCKS, RING, 1, KEY)
+    assert (cache.rope_position_cache is not None) is positions
     del storage
     cache.kv_cache = torch.tensor([])
     assert tensors_over(address) == []
@@ -59,6 +60,7 @@ def test_the_views_follow_a_new_cache():
     cache, _ = bound(True)
     cache.kv_cache = torch.ones_like(cache.kv_cache)
     assert cache.key_cache.min() == 1
+    assert cache.rope_position_cache.min() > 0
 
 
 def test_the_views_show_key_and_positions():

@@ -15,6 +15,7 @@ import pytest
 import torch
 from vllm.sampling_params import SamplingParams
 from vllm.utils.hashing import sha256
+from vllm.v1.core.kv_cache_coordinator import KVCacheCoordinator
 from vllm.v1.core.kv_cache_manager import KVCacheManager
 from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
 from vllm.v1.core.sched.scheduler import Scheduler
@@ -182,6 +183,27 @@ def test_without_drafts_nothing_changes():
 def test_whole_blocks_only_nothing_changes():
     assert resend(1600, 1600, 1700) == 0
     assert resend(1600, 1600, 3300) == 1600
+
+
+@pytest.mark.parametrize("use_eagle", [True, False])
+def test_no_other_state_is_kept(use_eagle):
+    """Retention costs a state; none is named beside what every coordinator names."""
+    block, unit = 32, 4
+    coordinator = manager(block, unit, use_eagle).coordinator
+    for length in range(1, 4 * block):
+        tail = length // unit * unit - unit
+        if use_eagle and tail > 0 and tail % block == 0:
+            continue  # the states that this patch is about
+        request = Request(
+            request_id=str(length),
+            prompt_token_ids=tokens(length),
+            sampling_params=SamplingParams(max_tokens=16),
+            pooling_params=None,
+            block_hasher=get_request_block_hasher(unit, sha256),
+        )
+        others = KVCacheCoordinator.get_replay_boundaries(coordinator, request)
+        found = coordinator.get_replay_boundaries(request)
+        assert sorted(found) == sorted(others), length
 
 
 def test_a_short_prompt_has_nothing_to_keep():
