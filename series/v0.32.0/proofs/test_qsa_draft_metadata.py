@@ -8,6 +8,7 @@ the kernel in a CUDA graph that is captured wider than it is replayed.
 
 from types import SimpleNamespace as Names
 
+import _gpu  # noqa: F401  (before vllm: a GPU machine has no compiled extensions)
 import pytest
 import torch
 
@@ -250,6 +251,15 @@ def test_the_switch(vllm, monkeypatch):
         monkeypatch.setenv("VLLM_QSA_FUSED_DRAFT", value)
         builds[value] = draft(vllm, monkeypatch, 4, Batch(4, 4))
     assert builds == {"0": 3, "1": 1}
+
+
+def test_without_triton_it_is_rebuilt(vllm, monkeypatch):
+    """The fallback reads tensors on the host, which no graph may."""
+    import vllm.models.qwen4_exp.common.qsa_cache as qsa
+
+    monkeypatch.setattr(qsa, "HAS_TRITON", False)
+    monkeypatch.setattr(qsa, "build_qsa_metadata", qsa._build_qsa_metadata_torch)
+    assert draft(vllm, monkeypatch, 4, Batch(4, 4)) == 3
 
 
 def test_the_switch_leaves_the_compile_cache_alone(vllm, monkeypatch):
